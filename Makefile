@@ -1,0 +1,83 @@
+# Fluid. `make` builds build/fluidc, build/fluidrun and build/libfluid.a.
+#
+#   make                 the commands and the library
+#   make check           unit tests, command tests, recordings    make demo|test   installs what is missing, too
+#   make asan ubsan tsan the tests with a sanitizer               make fuzz        replay + FUZZ_SECONDS a target
+#   make lint            layers, banned words, man pages          make cover       line coverage
+#   make golden          rewrites the text dumps in testdata      make bench       scripts/bench
+#   make install PREFIX=/usr/local DESTDIR=
+#
+# Knobs (make KNOB=value):
+CC ?= cc
+CFLAGS ?= -O2 -g
+WERROR ?=
+# 1: show commands
+V ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
+PROTOC_C ?= protoc-c
+PKG_CONFIG ?= pkg-config
+FUZZ_SECONDS ?= 10
+# objects of each way to build have a folder of their own
+MODE ?= release
+
+VERSION := 0.1.0
+B := build/$(MODE)
+OUT := $(if $(filter release,$(MODE)),build,$(B))
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2 -fno-common
+override CPPFLAGS += -Ilibfluid -I$(B)/proto -D_POSIX_C_SOURCE=200809L -DFLUID_VERSION='"$(VERSION)"' -include libfluid/base/banned.h
+override CFLAGS += -std=c11 $(WARN) $(if $(WERROR),-Werror) -pthread $(SAN)
+override LDFLAGS += -pthread $(SAN)
+
+# fluidc: neither gRPC nor BLAS (design D11); tests/cmd/links.sh checks it.
+LIBS_C := -lprotobuf-c -lcjson -lm
+LIBS_RUN := -lgrpc -lgpr -lopenblas -lz $(LIBS_C)
+
+LIB_SRC := $(wildcard libfluid/*.c libfluid/*/*.c)
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(B)/proto/framework.pb-c.o
+COMMON_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/common/*.c))
+FLUIDC_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/fluidc/*.c)) $(COMMON_OBJ)
+FLUIDRUN_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/fluidrun/*.c)) $(COMMON_OBJ)
+TEST_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+all: $(OUT)/fluidc $(OUT)/fluidrun $(OUT)/libfluid.a
+
+$(OUT)/libfluid.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(OUT)/fluidc: $(FLUIDC_OBJ) $(OUT)/libfluid.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(FLUIDC_OBJ) $(OUT)/libfluid.a $(LIBS_C)
+$(OUT)/fluidrun: $(FLUIDRUN_OBJ) $(OUT)/libfluid.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(FLUIDRUN_OBJ) $(OUT)/libfluid.a $(LIBS_RUN)
+$(B)/unit: $(TEST_OBJ) $(OUT)/libfluid.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(TEST_OBJ) $(OUT)/libfluid.a $(shell $(PKG_CONFIG) --libs check) $(LIBS_RUN)
+
+$(B)/%.o: %.c $(B)/proto/framework.pb-c.h
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/proto/framework.pb-c.o: $(B)/proto/framework.pb-c.c
+	$(call say,CC,$<)
+	$(Q)$(CC) -I$(B)/proto $(filter-out -W%,$(CFLAGS)) -c -o $@ $<
+$(B)/proto/%.pb-c.c $(B)/proto/%.pb-c.h: proto/%.proto
+	@mkdir -p $(@D)
+	$(call say,PROTO,$<)
+	$(Q)$(PROTOC_C) --c_out=$(B)/proto -Iproto $<
+
+# Kernels: loops vectorize; no fused multiply-add, the random initializers must be exact to the bit.
+$(B)/libfluid/kernels/%.o: override CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+$(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
+
+clean:
+	rm -rf build
+
+.PHONY: all clean
+.DELETE_ON_ERROR:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
