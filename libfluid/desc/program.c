@@ -1,7 +1,7 @@
 /*
  * Loading goes in three steps: a scan of the wire format (scan.c) that says in words what is wrong
  * and where, protobuf-c's parser into the arena, and checks of what the rest of the code relies
- * on: block numbers that equal their place, parents that come before, sub-blocks that exist.
+ * on: block numbers that equal their place, and parents that exist and form no ring.
  */
 #include "desc/program.h"
 
@@ -30,6 +30,28 @@ static ProtobufCAllocator allocator_of(struct fl_arena *arena)
 	return (ProtobufCAllocator){ .alloc = pb_alloc, .free = pb_free, .allocator_data = arena };
 }
 
+/* Every walk to the parents must end. `seen[b]` is the walk (1 + its start) that met block b first:
+ * meeting a block of the same walk again closes a ring. */
+static enum fl_code check_no_ring(const fl_pb_program *pb, const char *name, struct fl_err *err)
+{
+	size_t *seen = FL_NEW_N(size_t, pb->n_blocks);
+	enum fl_code code = FL_OK;
+
+	for (size_t i = 0; i < pb->n_blocks && code == FL_OK; i++) {
+		int32_t at = (int32_t)i;
+
+		while (at >= 0 && !seen[at]) {
+			seen[at] = i + 1;
+			at = pb->blocks[at]->parent_idx;
+		}
+		if (at >= 0 && seen[at] == i + 1)
+			code = fl_err_set(err, FL_EFORMAT,
+				"'%s': the parents of block %zu form a ring", name, i);
+	}
+	fl_free(seen);
+	return code;
+}
+
 static enum fl_code check_blocks(const fl_pb_program *pb, const char *name, struct fl_err *err)
 {
 	if (!pb->n_blocks)
@@ -45,20 +67,7 @@ static enum fl_code check_blocks(const fl_pb_program *pb, const char *name, stru
 			return fl_err_set(err, FL_EFORMAT, "'%s': block %zu has parent %d", name, i,
 				b->parent_idx);
 	}
-	/* Every walk to the parents must end: at most as many steps as there are blocks. */
-	for (size_t i = 0; i < pb->n_blocks; i++) {
-		int32_t at = (int32_t)i;
-
-		for (size_t steps = 0; at >= 0; steps++) {
-			if (steps > pb->n_blocks)
-				return fl_err_set(err, FL_EFORMAT,
-					"'%s': the parents of block %zu form a ring", name, i);
-			if (pb->blocks[at]->parent_idx < at)
-				break; /* this one's chain was or will be checked on its own */
-			at = pb->blocks[at]->parent_idx;
-		}
-	}
-	return FL_OK;
+	return check_no_ring(pb, name, err);
 }
 
 enum fl_code fl_program_parse(const void *bytes, size_t len, const char *name,
