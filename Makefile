@@ -28,7 +28,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings -Wformat=2 -fno-common
-override CPPFLAGS += -Ilibfluid -I$(B)/proto -D_POSIX_C_SOURCE=200809L -DFLUID_VERSION='"$(VERSION)"' -include libfluid/base/banned.h
+override CPPFLAGS += -Ilibfluid -Icmd -I$(B)/proto -D_POSIX_C_SOURCE=200809L -DFLUID_VERSION='"$(VERSION)"' -include libfluid/base/banned.h
 override CFLAGS += -std=c11 $(WARN) $(if $(WERROR),-Werror) -pthread $(SAN)
 override LDFLAGS += -pthread $(SAN)
 

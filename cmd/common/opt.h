@@ -37,9 +37,26 @@ struct opt_list {
 };
 
 /* Parses argv[1..argc); file names are left in files (borrowed strings). EINVAL with a complete
- * message, ready to be printed. `*help` is set when --help was met. */
+ * message, ready to be printed. `*help` is set when --help or -h was met; parsing stops there. */
 enum fl_code opt_parse(const struct opt *table, int argc, char **argv, struct opt_list *files,
 	bool *help, struct fl_err *err);
+
+/* What every command takes; its rows stand at the end of each table (OPT_COMMON). */
+struct opt_common {
+	bool quiet, verbose;
+	const char *log; /* "text" or "json"; NULL: text */
+};
+
+#define OPT_COMMON(c)                                                                              \
+	{ OPT_HEADING, "General", 0, NULL, NULL, NULL, 0, 0 },                                     \
+	{ OPT_FLAG, "quiet", 'q', NULL, &(c)->quiet, "say only what failed", 0, 0 },               \
+	{ OPT_FLAG, "verbose", 'v', NULL, &(c)->verbose, "say more", 0, 0 },                       \
+	{ OPT_STR, "log", 0, "FORMAT", &(c)->log, "text or json: messages on stderr [text]", 0, 0 }, \
+	{ OPT_FLAG, NULL, 0, NULL, NULL, NULL, 0, 0 }
+
+/* Parses a number as OPT_INT and OPT_NUM do: nothing before or after it, no overflow. */
+bool opt_number(const char *s, int64_t *v);
+bool opt_real(const char *s, double *v);
 
 /* Appends to a list; frees its array. */
 void opt_list_add(struct opt_list *list, const char *s);

@@ -10,13 +10,20 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "common/opt.h"
 
 /* Exit codes (commands.md). */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PEER_LOST = 170, EXIT_DEADLINE = 171 };
 
 /* Sets up the one sink of the process: prefix of lines ("fluidc transpile"), level, JSON or text.
- * Call once, before threads. The sink writes whole lines and may be called from any thread. */
+ * `prefix` is borrowed. Call before threads (a second call replaces the first). The sink writes
+ * whole lines and may be called from any thread. */
 void term_init(const char *prefix, enum fl_level level, bool json);
+/* The start of a command: like term_init, with a look for `--log json` in argv, so that a mistake
+ * in the options is reported in the asked form, too. */
+void term_start(const char *prefix, int argc, char **argv);
+/* Applies the parsed common options; EINVAL for a `--log` that is neither text nor json. */
+enum fl_code term_options(const struct opt_common *common, struct fl_err *err);
 const struct fl_log *term_log(void);
 
 /* Is stderr (fd 2) or stdout (fd 1) a terminal on which colour and progress may be shown? */
