@@ -80,4 +80,5 @@ clean:
 
 .PHONY: all clean
 .DELETE_ON_ERROR:
+.SECONDARY: # keeps the generated headers
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

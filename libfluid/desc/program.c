@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "desc/query.h"
 #include "desc/scan.h"
 
 #define PARSE_FIXED ((size_t)64 << 20)
@@ -42,7 +43,7 @@ static enum fl_code check_no_ring(const fl_pb_program *pb, const char *name, str
 
 		while (at >= 0 && !seen[at]) {
 			seen[at] = i + 1;
-			at = pb->blocks[at]->parent_idx;
+			at = fl_block_parent(pb, at);
 		}
 		if (at >= 0 && seen[at] == i + 1)
 			code = fl_err_set(err, FL_EFORMAT,
@@ -62,8 +63,9 @@ static enum fl_code check_blocks(const fl_pb_program *pb, const char *name, stru
 		if (b->idx != (int32_t)i)
 			return fl_err_set(err, FL_EFORMAT, "'%s': block %zu says its index is %d", name,
 				i, b->idx);
-		if (b->parent_idx >= (int32_t)pb->n_blocks || b->parent_idx == (int32_t)i ||
-			(i == 0 && b->parent_idx >= 0))
+		/* some old files say that the root's parent is 0 */
+		if (b->parent_idx >= (int32_t)pb->n_blocks || (i == 0 ? b->parent_idx > 0
+			: b->parent_idx == (int32_t)i))
 			return fl_err_set(err, FL_EFORMAT, "'%s': block %zu has parent %d", name, i,
 				b->parent_idx);
 	}

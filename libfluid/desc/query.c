@@ -12,6 +12,16 @@ fl_pb_var *fl_block_var(const fl_pb_block *block, const char *name)
 	return NULL;
 }
 
+int32_t fl_block_parent(const fl_pb_program *pb, int32_t block_idx)
+{
+	int32_t parent;
+
+	if (block_idx <= 0 || (size_t)block_idx >= pb->n_blocks)
+		return -1;
+	parent = pb->blocks[block_idx]->parent_idx;
+	return parent >= 0 && (size_t)parent < pb->n_blocks ? parent : -1;
+}
+
 fl_pb_var *fl_find_var(const fl_pb_program *pb, int32_t block_idx, const char *name)
 {
 	while (block_idx >= 0 && (size_t)block_idx < pb->n_blocks) {
@@ -19,7 +29,7 @@ fl_pb_var *fl_find_var(const fl_pb_program *pb, int32_t block_idx, const char *n
 
 		if (v)
 			return v;
-		block_idx = pb->blocks[block_idx]->parent_idx;
+		block_idx = fl_block_parent(pb, block_idx);
 	}
 	return NULL;
 }

@@ -9,6 +9,9 @@
 #include "base/map.h"
 #include "desc/program.h"
 
+/* The block's parent, or -1. The root has none, though old files write 0 there. */
+int32_t fl_block_parent(const fl_pb_program *pb, int32_t block_idx);
+
 /* The variable of that name in this block, or in the nearest of its parents; NULL: none. A walk
  * over the lists: for many look-ups make a name index. */
 fl_pb_var *fl_block_var(const fl_pb_block *block, const char *name);
