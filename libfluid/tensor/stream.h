@@ -32,8 +32,9 @@ void fl_write_selected_rows(struct fl_buf *b, const struct fl_selected_rows *r);
 enum fl_code fl_read_var(struct fl_stream *s, struct fl_var *var, struct fl_err *err);
 enum fl_code fl_write_var(struct fl_buf *b, const struct fl_var *var, struct fl_err *err);
 
-/* A whole file holding one variable; bytes left over are an error. */
-enum fl_code fl_load_var(const char *path, struct fl_var *var, struct fl_err *err);
+/* A whole file holding one variable. Bytes left over (Fluid's recv_save leaves some) are counted in
+ * *extra; an error where that is NULL. */
+enum fl_code fl_load_var(const char *path, struct fl_var *var, size_t *extra, struct fl_err *err);
 /* Written whole; folders in between are made. */
 enum fl_code fl_save_var(const char *path, const struct fl_var *var, struct fl_err *err);
 
