@@ -32,7 +32,8 @@ void fl_frame_free(struct fl_frame *frame);
 enum fl_code fl_frame_run(struct fl_frame *frame, struct fl_err *err);
 
 /* Makes every use of the variable `name` in the frame mean `var` (a received gradient in its own
- * scope). Returns a handle >= 0 for fl_frame_rebind, or -1 when the block does not use the name. */
+ * scope), or absent where `var` is NULL (a gradient that did not come: `sum` leaves it out). Returns
+ * a handle >= 0 for fl_frame_rebind, or -1 when the block does not use the name. */
 int fl_frame_slot(const struct fl_frame *frame, const char *name);
 void fl_frame_rebind(struct fl_frame *frame, int slot, struct fl_var *var);
 

@@ -16,6 +16,9 @@
 #include "desc/query.h"
 #include "exec/frame.h"
 
+/* seen.kind of an argument that was bound to no variable. */
+enum { ABSENT = -1 };
+
 static const struct fl_tensor *value_of(const struct fl_var *var)
 {
 	return var->kind == FL_SELECTED_ROWS ? &var->rows.value : &var->tensor;
@@ -47,8 +50,13 @@ static enum fl_code check_inputs(const struct fl_frame *f, struct node *n, struc
 	for (size_t i = 0; i < n->in.n; i++) {
 		const struct fl_var *var = n->in.vars[i];
 
-		if (!var)
+		if (!var) {
+			/* Absent by now: other inputs give the shape. */
+			if (n->seen[i].kind != ABSENT)
+				n->inferred = false;
+			n->seen[i].kind = ABSENT;
 			continue;
+		}
 		if ((var->kind == FL_LOD_TENSOR || var->kind == FL_SELECTED_ROWS) &&
 			!fl_var_has_value(var))
 			return fl_err_set(err, FL_ESTATE,
@@ -80,9 +88,11 @@ static int find_lod(const struct node *n, const struct fl_lod *lod)
 
 static void start_metas(struct node *n)
 {
-	for (size_t i = 0; i < n->in.n; i++)
+	for (size_t i = 0; i < n->in.n; i++) {
+		n->in.meta_at[i] = n->in.vars[i] ? &n->in.meta[i] : NULL;
 		if (n->in.vars[i])
 			fl_var_meta(n->in.vars[i], &n->in.meta[i]);
+	}
 	for (size_t i = 0; i < n->out.n; i++)
 		if (n->out.vars[i])
 			n->out.meta[i] = (struct fl_meta){ .kind = n->out.vars[i]->kind,

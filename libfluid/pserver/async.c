@@ -7,7 +7,7 @@
  * in one parameter (runtime.md 6.2).
  *
  * Reads: a Get that meets a running update waits for its end, without a thread. Otherwise it takes
- * the value's memory along; the next update then writes into a new block (fl_block_detach).
+ * the value's memory along; the executor then gives the next update a new block to write into.
  *
  * Learning rates: the block that computes them runs once at the start and after each
  * DistributeNotify, which adds to the counter of its trainer (6.5). What it writes is read by all
@@ -96,7 +96,7 @@ static void apply(struct async *a, struct fl_req *req)
 	struct fl_block *b = req->grad->block;
 	struct unit *u = unit_of(a, b);
 	struct fl_err err = { 0 };
-	int slot = fl_frame_slot(b->frame, req->grad->name);
+	int slot = req->grad->slot;
 
 	if (req->duplicate)
 		return;
@@ -104,7 +104,7 @@ static void apply(struct async *a, struct fl_req *req)
 		return;
 	if (slot >= 0)
 		fl_frame_rebind(b->frame, slot, req->var);
-	if (fl_block_detach(b, &err) != FL_OK || refresh_rates(a, u, &err) != FL_OK ||
+	if (refresh_rates(a, u, &err) != FL_OK ||
 		fl_frame_run(b->frame, &err) != FL_OK)
 		fl_req_refuse(req, FL_STATUS_INTERNAL, "'%s' could not be applied: %s", req->name,
 			err.msg);
@@ -241,21 +241,21 @@ static enum fl_code run_rates(struct async *a, struct fl_err *err)
 {
 	struct fl_block *lr = a->serv->table.lr;
 
-	FL_TRY(fl_block_detach(lr, err));
 	a->version++;
 	return fl_frame_run(lr->frame, err);
 }
 
-static enum fl_code add_count(struct async *a, struct fl_var *counter, const struct fl_var *add,
+static enum fl_code add_count(struct async *a, struct fl_var *counter, struct fl_var *add,
 	struct fl_err *err)
 {
 	if (counter->kind != FL_LOD_TENSOR || add->kind != FL_LOD_TENSOR ||
 		counter->tensor.dtype != FL_INT64 || add->tensor.dtype != FL_INT64 ||
 		fl_numel(&counter->tensor) != 1 || fl_numel(&add->tensor) != 1)
 		return fl_err_set(err, FL_EINVAL, "'%s' is one int64 number", counter->name);
-	FL_TRY(fl_var_detach(counter, err));
-	/* Unsigned: a peer's numbers must not overflow a signed one. */
-	*(uint64_t *)fl_data(&counter->tensor) += *(const uint64_t *)fl_data(&add->tensor);
+	/* The sum is made in the message's own memory: a reply may still hold the counter's. Unsigned:
+	 * a peer's numbers must not overflow a signed one. */
+	*(uint64_t *)fl_data(&add->tensor) += *(const uint64_t *)fl_data(&counter->tensor);
+	fl_tensor_share(&counter->tensor, &add->tensor);
 	return run_rates(a, err);
 }
 

@@ -23,8 +23,8 @@ struct fl_pserver_opts {
 };
 
 /* Serves until all trainers have completed (FL_OK), stop_fd (ECANCELED), a lost trainer
- * (ELOST), or an error. The scope holds the variables after the startup program has run. EINVAL: the
- * program lacks something, or the address would be open to all in plain text; EIO: it cannot be
+ * (ELOST), or an error. The scope holds the variables after the startup program has run. EINVAL:
+ * the program lacks something, or the address would be open to all in plain text; EIO: it cannot be
  * bound. The port and ready files are removed at the end. */
 enum fl_code fl_pserver_run(const struct fl_program *prog, const fl_pb_op *listen_and_serv,
 	struct fl_scope *scope, const struct fl_exec_env *env, const struct fl_pserver_opts *opts,

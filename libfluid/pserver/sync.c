@@ -160,13 +160,21 @@ static void end_run(struct sync *s, struct fl_reqs *out)
 
 /* ---- computing ------------------------------------------------------------------------------- */
 
-/* A block whose gradients are all absent makes no update. */
-static bool has_work(const struct fl_block *b)
+/* Shows the block the gradients that are there. One whose gradients are all absent makes no update:
+ * false. */
+static bool bind(const struct fl_block *b)
 {
-	for (size_t i = 0; i < b->n_grads; i++)
-		if (fl_var_has_value(b->grads[i]->var))
-			return true;
-	return b->n_grads == 0;
+	bool any = b->n_grads == 0;
+
+	for (size_t i = 0; i < b->n_grads; i++) {
+		struct fl_grad *g = b->grads[i];
+		bool there = fl_var_has_value(g->var);
+
+		if (g->slot >= 0)
+			fl_frame_rebind(b->frame, g->slot, there ? g->var : NULL);
+		any |= there;
+	}
+	return any;
 }
 
 static void run_job(void *arg)
@@ -176,9 +184,9 @@ static void run_job(void *arg)
 	struct fl_serv *serv = s->serv;
 	struct fl_err err = { 0 };
 	struct fl_reqs out = { NULL, NULL, 0 };
-	bool work = has_work(job->block);
+	bool work = bind(job->block);
 
-	if (work && fl_block_detach(job->block, &err) == FL_OK)
+	if (work)
 		fl_frame_run(job->block->frame, &err);
 	pthread_mutex_lock(&serv->lock);
 	if (err.code)

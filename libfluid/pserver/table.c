@@ -288,8 +288,9 @@ static enum fl_code prepare(struct fl_table *table, const struct fl_exec_env *en
 		struct fl_block *b = &table->blocks[i];
 
 		b->scope = fl_scope_new(table->scope);
-		if (fl_frame_new(table->prog, b->idx, b->scope, env, &b->frame, err) != FL_OK)
-			return fl_err_wrap(err, "optimize block %d", b->idx);
+		FL_TRY(fl_frame_new(table->prog, b->idx, b->scope, env, &b->frame, err));
+		for (size_t j = 0; j < b->n_grads; j++)
+			b->grads[j]->slot = fl_frame_slot(b->frame, b->grads[j]->name);
 	}
 	for (size_t i = 0; i < table->n_blocks; i++)
 		list_written(table, &table->blocks[i]);
@@ -337,27 +338,4 @@ void fl_table_release(struct fl_table *table)
 	fl_free(table->grads);
 	fl_map_release(&table->names);
 	*table = (struct fl_table){ 0 };
-}
-
-enum fl_code fl_var_detach(struct fl_var *var, struct fl_err *err)
-{
-	struct fl_tensor *t = &var->tensor, copy;
-
-	if (var->kind != FL_LOD_TENSOR || !t->mem || atomic_load(&t->mem->refs) == 1)
-		return FL_OK;
-	fl_tensor_init(&copy);
-	if (fl_tensor_copy(&copy, t, err) != FL_OK) {
-		fl_tensor_release(&copy);
-		return fl_err_wrap(err, "'%s'", var->name);
-	}
-	fl_tensor_release(t);
-	*t = copy;
-	return FL_OK;
-}
-
-enum fl_code fl_block_detach(struct fl_block *block, struct fl_err *err)
-{
-	for (size_t i = 0; i < block->n_written; i++)
-		FL_TRY(fl_var_detach(block->written[i], err));
-	return FL_OK;
 }

@@ -21,6 +21,7 @@ struct fl_grad {
 	int rank;
 	int64_t dims[FL_MAX_RANK]; /* -1: any */
 	struct fl_block *block;	   /* that applies it; NULL: none reads it */
+	int slot;		   /* where the block's frame uses it; -1 nowhere */
 	struct fl_var *var;	   /* in the scope, borrowed */
 	bool arrived;		   /* guarded by serv->lock (sync): holds a value of this round */
 	pthread_mutex_t lock;
@@ -74,11 +75,6 @@ void fl_grad_swap(struct fl_grad *grad, struct fl_var *var);
  * the next value. */
 enum fl_code fl_grad_clear(struct fl_grad *grad, struct fl_err *err);
 
-/* Gives a tensor that is about to be written in place memory of its own, where a reply on its way
- * still holds the old one: so no reply is torn. */
-enum fl_code fl_var_detach(struct fl_var *var, struct fl_err *err);
-/* The same for all that a block writes, before it runs. */
-enum fl_code fl_block_detach(struct fl_block *block, struct fl_err *err);
 /* Does an operator of the block read the variable before any writes it? */
 bool fl_block_needs(const fl_pb_block *block, const char *name);
 

@@ -47,7 +47,7 @@ void fl_trainers_release(struct fl_trainers *ts);
 /* Finds whose request it is and sets req->trainer (NULL: an anonymous reader, who is no trainer).
  * False when the request cannot be from a trainer of this job; it is refused then. */
 bool fl_trainers_identify(struct fl_trainers *ts, struct fl_req *req, double now);
-/* Remembers the request's id; true when it was there before. Requests without one are always new. */
+/* Remembers the request's id; true when it was there before. One without is always new. */
 bool fl_trainer_repeats(struct fl_trainer *t, uint64_t request_id);
 /* The trainer itself where an anonymous one has become known since; NULL for NULL. */
 struct fl_trainer *fl_trainer_real(struct fl_trainer *t);
