@@ -110,3 +110,51 @@ void fl_json_f64(struct fl_buf *b, double v)
 	else
 		fl_buf_addf(b, "\"NaN:%016" PRIx64 "\"", bits);
 }
+
+static const char digits64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void fl_base64_put(struct fl_buf *b, const void *data, size_t n)
+{
+	const unsigned char *p = data;
+
+	for (size_t i = 0; i < n; i += 3) {
+		uint32_t v = (uint32_t)p[i] << 16;
+		char out[4];
+
+		if (i + 1 < n)
+			v |= (uint32_t)p[i + 1] << 8;
+		if (i + 2 < n)
+			v |= p[i + 2];
+		out[0] = digits64[v >> 18];
+		out[1] = digits64[v >> 12 & 63];
+		out[2] = i + 1 < n ? digits64[v >> 6 & 63] : '=';
+		out[3] = i + 2 < n ? digits64[v & 63] : '=';
+		fl_buf_add(b, out, 4);
+	}
+}
+
+bool fl_base64_get(const char *s, size_t n, struct fl_buf *out)
+{
+	uint32_t v = 0;
+	size_t bits = 0, pad = 0;
+
+	if (n % 4)
+		return false;
+	while (n && pad < 2 && s[n - 1] == '=') {
+		n--;
+		pad++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char *d = s[i] ? strchr(digits64, s[i]) : NULL;
+
+		if (!d)
+			return false;
+		v = v << 6 | (uint32_t)(d - digits64);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			fl_buf_addc(out, (char)(v >> bits & 0xff));
+		}
+	}
+	return bits == 2 * pad && !(v & ((1u << bits) - 1));
+}

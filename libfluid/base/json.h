@@ -20,4 +20,9 @@ void fl_json_str(struct fl_buf *b, const void *s, size_t n);
 void fl_json_f32(struct fl_buf *b, float v);
 void fl_json_f64(struct fl_buf *b, double v);
 
+/* Base64 with padding. Getting is strict: false for anything that putting would not have made
+ * (*out may hold a part then). */
+void fl_base64_put(struct fl_buf *b, const void *data, size_t n);
+bool fl_base64_get(const char *s, size_t n, struct fl_buf *out);
+
 #endif
