@@ -19,11 +19,9 @@
 enum { LOOK_EVERY_MS = 200 };
 
 struct fl_conns {
-	int port;
 	void (*closed)(void *arg, const char *peer);
 	void *arg;
 	pthread_t thread;
-	intptr_t server_id; /* of channelz; 0: not found yet; the thread's own */
 	pthread_mutex_t lock; /* guards the rest */
 	pthread_cond_t wake;
 	bool stop;
@@ -44,50 +42,8 @@ static cJSON *parse(char *json)
 	return tree;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-	size_t n = s ? strlen(s) : 0, m = strlen(end);
-
-	return n >= m && memcmp(s + n - m, end, m) == 0;
-}
-
-static bool listens_on(const cJSON *server, const char *port)
-{
-	const cJSON *socket;
-
-	cJSON_ArrayForEach(socket, cJSON_GetObjectItemCaseSensitive(server, "listenSocket"))
-		if (ends_with(text_of(socket, "name"), port))
-			return true;
-	return false;
-}
-
-/* The number of our server among all of the process: it alone listens on our port. */
-static intptr_t find_server(int port)
-{
-	char *suffix = fl_xstrfmt(":%d", port);
-	intptr_t from = 0, found = 0;
-	bool more = true;
-
-	while (more && !found) {
-		cJSON *page = parse(grpc_channelz_get_servers(from));
-		const cJSON *server;
-
-		more = page && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "end"));
-		cJSON_ArrayForEach(server, cJSON_GetObjectItemCaseSensitive(page, "server")) {
-			const char *id = text_of(cJSON_GetObjectItemCaseSensitive(server, "ref"), "serverId");
-
-			from = (id ? strtoll(id, NULL, 10) : from) + 1;
-			if (id && listens_on(server, suffix))
-				found = from - 1;
-		}
-		cJSON_Delete(page);
-	}
-	fl_free(suffix);
-	return found;
-}
-
-/* Puts the names of the open connections into *open; false when they cannot be had. */
-static bool list_open(intptr_t server_id, struct fl_map *open)
+/* Puts the peers of one server's connections into *open. */
+static void list_sockets(intptr_t server_id, struct fl_map *open)
 {
 	intptr_t from = 0;
 	bool more = true;
@@ -97,24 +53,52 @@ static bool list_open(intptr_t server_id, struct fl_map *open)
 		const cJSON *socket;
 
 		if (!page)
-			return false;
-		more = !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "end"));
+			return;
+		more = false;
 		cJSON_ArrayForEach(socket, cJSON_GetObjectItemCaseSensitive(page, "socketRef")) {
 			const char *id = text_of(socket, "socketId"), *name = text_of(socket, "name");
-			const char *peer = name ? strrchr(name, ' ') : NULL;
+			const char *space = name ? strrchr(name, ' ') : NULL;
 
-			from = (id ? strtoll(id, NULL, 10) : from) + 1;
-			if (name)
-				fl_map_put(open, peer ? peer + 1 : name, NULL);
+			if (!id || !name)
+				continue;
+			from = strtoll(id, NULL, 10) + 1;
+			more = !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "end"));
+			fl_map_put(open, space ? space + 1 : name, NULL);
 		}
-		more = more && from > 0;
 		cJSON_Delete(page);
 	}
-	return true;
 }
 
-/* Moves the peers that are not open any more to *gone. A peer counts as gone only when it was seen
- * before the list was made; so the caller has taken `peers` first. */
+/* The same of all servers of the process: which of them is ours cannot be told (a listener on port
+ * 0 is named so), and a peer's address and port are no other's. */
+static bool list_open(struct fl_map *open)
+{
+	intptr_t from = 0;
+	bool more = true, ok = true;
+
+	while (more && ok) {
+		cJSON *page = parse(grpc_channelz_get_servers(from));
+		const cJSON *server;
+
+		ok = page != NULL;
+		more = false;
+		cJSON_ArrayForEach(server, cJSON_GetObjectItemCaseSensitive(page, "server")) {
+			const char *id = text_of(cJSON_GetObjectItemCaseSensitive(server, "ref"), "serverId");
+
+			if (!id)
+				continue;
+			from = strtoll(id, NULL, 10) + 1;
+			more = !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "end"));
+			/* A server that ended since the page was made has no list and no connections. */
+			list_sockets(from - 1, open);
+		}
+		cJSON_Delete(page);
+	}
+	return ok;
+}
+
+/* Moves the peers that are not open any more to *gone. `before` was taken before the list was made:
+ * a connection that came in between is not in the list, and not gone. */
 static void compare(struct fl_conns *conns, const struct fl_map *before, const struct fl_map *open,
 	struct fl_map *gone)
 {
@@ -136,9 +120,7 @@ static void look(struct fl_conns *conns)
 	FL_MAP_EACH(e, &conns->peers)
 		fl_map_put(&before, e->key, NULL);
 	pthread_mutex_unlock(&conns->lock);
-	if (!conns->server_id)
-		conns->server_id = find_server(conns->port);
-	if (before.live && conns->server_id && list_open(conns->server_id, &open))
+	if (before.live && list_open(&open))
 		compare(conns, &before, &open, &gone);
 	FL_MAP_EACH(e, &gone)
 		conns->closed(conns->arg, e->key);
@@ -169,11 +151,10 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-struct fl_conns *fl_conns_new(int port, void (*closed)(void *arg, const char *peer), void *arg)
+struct fl_conns *fl_conns_new(void (*closed)(void *arg, const char *peer), void *arg)
 {
 	struct fl_conns *conns = FL_NEW(struct fl_conns);
 
-	conns->port = port;
 	conns->closed = closed;
 	conns->arg = arg;
 	fl_map_init(&conns->peers);

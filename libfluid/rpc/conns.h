@@ -8,9 +8,8 @@
 
 struct fl_conns;
 
-/* Watches the server that listens on this port; `closed` is called once for each connection that
- * has ended, from the watching thread. */
-struct fl_conns *fl_conns_new(int port, void (*closed)(void *arg, const char *peer), void *arg);
+/* `closed` is called once for each connection seen that has ended, from the watching thread. */
+struct fl_conns *fl_conns_new(void (*closed)(void *arg, const char *peer), void *arg);
 /* Ends the thread. NULL is allowed. */
 void fl_conns_free(struct fl_conns *conns);
 /* A call came over this connection. */

@@ -502,8 +502,7 @@ static void start(struct fl_rpc_server *server, int threads)
 {
 	grpc_server_start(server->server);
 	if (server->handler.closed)
-		server->conns = fl_conns_new(server->port, server->handler.closed,
-			server->handler.arg);
+		server->conns = fl_conns_new(server->handler.closed, server->handler.arg);
 	server->threads = FL_NEW_N(pthread_t, (size_t)threads);
 	for (int i = 0; i < 2 * threads; i++)
 		arm(server);
