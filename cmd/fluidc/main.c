@@ -12,6 +12,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *what;
 } commands[] = {
+	{ "transpile", "fluidc transpile", cmd_transpile, "write the programs of trainers and servers" },
+	{ "plan", "fluidc plan", cmd_plan, "show which server would hold what" },
 	{ "show", "fluidc show", cmd_show, "print a program as text, JSON, protobuf text or a graph" },
 	{ "pack", "fluidc pack", cmd_pack, "JSON back to a serialized program" },
 };

@@ -1,0 +1,261 @@
+/*
+ * A program under construction: variables of block 0 by name, numbered control variables, and the
+ * attributes that Fluid's front end gives to every operator it makes.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "desc/edit.h"
+#include "desc/query.h"
+#include "transpile/internal.h"
+
+void tp_builder_init(struct tp_builder *b, struct fl_program *prog)
+{
+	b->prog = prog;
+	b->block = prog->pb->blocks[0];
+	b->controls = 0;
+	fl_index_vars(b->block, &b->vars);
+}
+
+void tp_builder_release(struct tp_builder *b)
+{
+	fl_map_release(&b->vars);
+}
+
+fl_pb_var *tp_var(const struct tp_builder *b, const char *name)
+{
+	return fl_map_get(&b->vars, name);
+}
+
+fl_pb_var *tp_make_var(struct tp_builder *b, const char *name, const fl_pb_var *like,
+	const int64_t *dims, size_t rank, int lod_level, bool persistable)
+{
+	fl_pb_var *v = tp_var(b, name);
+	const fl_pb_tensor *t = fl_var_tensor(like);
+
+	if (v)
+		return v;
+	v = fl_add_var(b->prog, b->block, name, (int)like->type->type);
+	if (t)
+		fl_var_set_tensor(b->prog, v, (int)t->data_type, dims ? dims : t->dims,
+			dims ? rank : t->n_dims, lod_level);
+	fl_var_set_persistable(v, persistable);
+	fl_map_put(&b->vars, name, v);
+	return v;
+}
+
+fl_pb_var *tp_clone_var(struct tp_builder *b, const fl_pb_var *like, bool persistable)
+{
+	return tp_make_var(b, like->name, like, NULL, 0, fl_var_lod_level(like), persistable);
+}
+
+fl_pb_var *tp_block_var(struct tp_builder *b, const char *name, const fl_pb_var *like,
+	const struct tp_block *block, bool persistable)
+{
+	const fl_pb_tensor *t = fl_var_tensor(like);
+	size_t rank = t ? t->n_dims : 0;
+	int64_t *dims = fl_program_alloc(b->prog, (rank + 1) * sizeof *dims);
+
+	for (size_t i = 0; i < rank; i++)
+		dims[i] = i ? t->dims[i] : block->rows;
+	return tp_make_var(b, name, like, dims, rank, 0, persistable);
+}
+
+const char *tp_control_var(struct tp_builder *b)
+{
+	char name[64];
+	fl_pb_var *v;
+
+	do
+		snprintf(name, sizeof name, FL_CONTROL_VAR "@%d", b->controls++);
+	while (tp_var(b, name));
+	v = fl_add_var(b->prog, b->block, name, FL_LOD_TENSOR);
+	fl_map_put(&b->vars, name, v);
+	return v->name;
+}
+
+void tp_drop_vars(struct tp_builder *b, const struct fl_map *names)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->block->n_vars; i++) {
+		fl_pb_var *v = b->block->vars[i];
+
+		if (fl_map_has(names, v->name))
+			fl_map_remove(&b->vars, v->name);
+		else
+			b->block->vars[kept++] = v;
+	}
+	b->block->n_vars = kept;
+}
+
+const char *tp_trainer_name(struct fl_program *prog, const char *base, int trainer)
+{
+	return fl_arena_strfmt(prog->arena, "%s" FL_TRAINER_INFIX "%d", base, trainer);
+}
+
+const char **tp_endpoints_of(const struct fl_transpiler *t, struct fl_program *prog,
+	const struct tp_pair *pair)
+{
+	const char **eps = FL_ARENA_NEW_N(prog->arena, const char *, pair->n);
+
+	for (size_t i = 0; i < pair->n; i++)
+		eps[i] = t->opts.pservers[pair->blocks[i].server];
+	return eps;
+}
+
+/* ---- operators: slots, attributes and defaults of spec section 18 ----------------------------- */
+
+fl_pb_op *tp_op(struct tp_builder *b, const char *type, int role)
+{
+	fl_pb_op *op = fl_new_op(b->prog, type);
+
+	fl_op_set_int(b->prog, op, FL_ATTR_ROLE, role);
+	fl_op_set_strs(b->prog, op, FL_ATTR_ROLE_VAR, NULL, 0);
+	fl_op_set_str(b->prog, op, FL_ATTR_NAMESCOPE, "/");
+	fl_op_set_str(b->prog, op, FL_ATTR_DEVICE, "");
+	return op;
+}
+
+void tp_set_role_var(struct tp_builder *b, fl_pb_op *op, const char *param, const char *grad)
+{
+	const char *pair[] = { param, grad };
+
+	fl_op_set_strs(b->prog, op, FL_ATTR_ROLE_VAR, pair, 2);
+}
+
+fl_pb_op *tp_op_send(struct tp_builder *b, const char *const *x, size_t n, const char *out)
+{
+	fl_pb_op *op = tp_op(b, "send", FL_ROLE_RPC);
+
+	fl_op_set_input(b->prog, op, "X", x, n);
+	fl_op_set_output(b->prog, op, "Out", &out, 1);
+	fl_op_set_int(b->prog, op, "trainer_id", 0);
+	fl_op_set_longs(b->prog, op, "sections", NULL, 0);
+	fl_op_set_strs(b->prog, op, "send_varnames", NULL, 0);
+	fl_op_set_int(b->prog, op, "num", 0);
+	fl_op_set_bool(b->prog, op, "merge_add", false);
+	fl_op_set_bool(b->prog, op, "use_send_handler", true);
+	return op;
+}
+
+fl_pb_op *tp_op_recv(struct tp_builder *b, const char *dep, const char *const *out, size_t n,
+	const char *const *epmap, size_t n_ep, int trainer_id)
+{
+	fl_pb_op *op = tp_op(b, "recv", FL_ROLE_RPC);
+
+	fl_op_set_input(b->prog, op, "X", &dep, dep ? 1 : 0);
+	fl_op_set_output(b->prog, op, "Out", out, n);
+	fl_op_set_strs(b->prog, op, "epmap", epmap, n_ep);
+	fl_op_set_int(b->prog, op, "trainer_id", trainer_id);
+	fl_op_set_bool(b->prog, op, "with_barrier", true);
+	fl_op_set_strs(b->prog, op, "varnames", NULL, 0);
+	fl_op_set_strs(b->prog, op, "recv_varnames", NULL, 0);
+	fl_op_set_int(b->prog, op, "do_not_run", 0);
+	return op;
+}
+
+static fl_pb_op *barrier(struct tp_builder *b, const char *type, const char *const *endpoints,
+	size_t n_ep, int trainer_id)
+{
+	fl_pb_op *op = tp_op(b, type, FL_ROLE_RPC);
+
+	fl_op_set_strs(b->prog, op, "endpoints", endpoints, n_ep);
+	fl_op_set_int(b->prog, op, "trainer_id", trainer_id);
+	return op;
+}
+
+fl_pb_op *tp_op_send_barrier(struct tp_builder *b, const char *const *x, size_t n, const char *out,
+	const char *const *endpoints, size_t n_ep, int trainer_id, bool half_async)
+{
+	fl_pb_op *op = barrier(b, "send_barrier", endpoints, n_ep, trainer_id);
+
+	fl_op_set_input(b->prog, op, "X", x, n);
+	fl_op_set_output(b->prog, op, "Out", &out, 1);
+	fl_op_set_bool(b->prog, op, "half_async", half_async);
+	return op;
+}
+
+fl_pb_op *tp_op_fetch_barrier(struct tp_builder *b, const char *x, const char *const *out, size_t n,
+	const char *const *endpoints, size_t n_ep, int trainer_id)
+{
+	fl_pb_op *op = barrier(b, "fetch_barrier", endpoints, n_ep, trainer_id);
+
+	fl_op_set_input(b->prog, op, "X", &x, x ? 1 : 0);
+	fl_op_set_output(b->prog, op, "Out", out, n);
+	return op;
+}
+
+fl_pb_op *tp_op_concat(struct tp_builder *b, const char *const *x, size_t n, const char *out,
+	int role)
+{
+	fl_pb_op *op = tp_op(b, "concat", role);
+
+	fl_op_set_input(b->prog, op, "X", x, n);
+	fl_op_set_output(b->prog, op, "Out", &out, 1);
+	fl_op_set_int(b->prog, op, "axis", 0);
+	fl_op_set_bool(b->prog, op, "use_mkldnn", false);
+	fl_op_set_bool(b->prog, op, "use_quantizer", false);
+	return op;
+}
+
+fl_pb_op *tp_op_split(struct tp_builder *b, const fl_pb_var *grad, const char *const *out,
+	const struct tp_pair *pair)
+{
+	bool sparse = (int)grad->type->type == FL_SELECTED_ROWS;
+	fl_pb_op *op = tp_op(b, sparse ? "split_selected_rows" : "split_byref", FL_ROLE_DIST);
+	int32_t *rows = FL_ARENA_NEW_N(b->prog->arena, int32_t, pair->n);
+	int64_t *longs = FL_ARENA_NEW_N(b->prog->arena, int64_t, pair->n);
+	const char *name = grad->name;
+
+	for (size_t i = 0; i < pair->n; i++) {
+		longs[i] = pair->blocks[i].rows;
+		rows[i] = (int32_t)longs[i];
+	}
+	fl_op_set_input(b->prog, op, "X", &name, 1);
+	fl_op_set_output(b->prog, op, "Out", out, pair->n);
+	if (sparse) {
+		fl_op_set_longs(b->prog, op, "height_sections", longs, pair->n);
+		return op;
+	}
+	fl_op_set_ints(b->prog, op, "sections", rows, pair->n);
+	fl_op_set_int(b->prog, op, "num", 0);
+	return op;
+}
+
+fl_pb_op *tp_op_sum(struct tp_builder *b, const char *const *x, size_t n, const char *out)
+{
+	fl_pb_op *op = tp_op(b, "sum", FL_ROLE_FORWARD);
+
+	fl_op_set_input(b->prog, op, "X", x, n);
+	fl_op_set_output(b->prog, op, "Out", &out, 1);
+	fl_op_set_bool(b->prog, op, "use_mkldnn", false);
+	return op;
+}
+
+fl_pb_op *tp_op_scale(struct tp_builder *b, const char *x, float scale)
+{
+	fl_pb_op *op = tp_op(b, "scale", FL_ROLE_FORWARD);
+
+	fl_op_set_input(b->prog, op, "X", &x, 1);
+	fl_op_set_output(b->prog, op, "Out", &x, 1);
+	fl_op_set_float(b->prog, op, "scale", scale);
+	fl_op_set_float(b->prog, op, "bias", 0);
+	fl_op_set_bool(b->prog, op, "bias_after_scale", true);
+	return op;
+}
+
+fl_pb_op *tp_op_counter(struct tp_builder *b, const fl_pb_var *var, const char *name, float value)
+{
+	fl_pb_op *op = tp_op(b, "fill_constant", FL_ROLE_FORWARD);
+	const fl_pb_tensor *t = fl_var_tensor(var);
+
+	fl_op_set_output(b->prog, op, "Out", &name, 1);
+	fl_op_set_longs(b->prog, op, "shape", t ? t->dims : NULL, t ? t->n_dims : 0);
+	fl_op_set_int(b->prog, op, "dtype", fl_var_dtype(var));
+	fl_op_set_float(b->prog, op, "value", value);
+	fl_op_set_str(b->prog, op, "str_value", "");
+	fl_op_set_bool(b->prog, op, "force_cpu", false);
+	return op;
+}
