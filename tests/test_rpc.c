@@ -161,7 +161,7 @@ static struct keeper *keeper_new(struct fl_rpc_server_opts opts)
 	opts.address = opts.address ? opts.address : "127.0.0.1:0";
 	opts.threads = opts.threads ? opts.threads : 2;
 	OK(fl_rpc_server_new(&opts, &handler, &k->server, &err));
-	snprintf(k->address, sizeof k->address, "localhost:%d", fl_rpc_server_port(k->server));
+	snprintf(k->address, sizeof k->address, "127.0.0.1:%d", fl_rpc_server_port(k->server));
 	return k;
 }
 
@@ -297,7 +297,7 @@ START_TEST(test_rpc_batch_over_two_servers)
 	const char *endpoints[] = { k[0]->address, k[1]->address, k[0]->address };
 	struct fl_remote r[64];
 	struct fl_err err = { 0 };
-	char names[64][8];
+	char names[64][16];
 
 	OK(fl_client_wait(client, endpoints, 3, &err));
 	for (int i = 0; i < 64; i++) {
