@@ -12,6 +12,7 @@
 #include <limits.h>
 
 #include "base/mem.h"
+#include "rpc/handed.h"
 
 void fl_bytes_open(struct fl_bytes *b)
 {
@@ -39,6 +40,7 @@ void fl_bytes_release(struct fl_bytes *b)
 
 static void drop_mem(void *mem)
 {
+	fl_got_back(mem);
 	fl_mem_rele(mem);
 }
 
@@ -50,6 +52,7 @@ grpc_byte_buffer *fl_bytes_of_parts(struct fl_varmsg_parts *parts)
 
 	slices[n++] = grpc_slice_from_copied_buffer(parts->head.data, parts->head.len);
 	if (parts->n_payload) {
+		fl_handed_over(parts->mem);
 		/* gRPC only reads; its interface knows no const. */
 		slices[n++] = grpc_slice_new_with_user_data((void *)(uintptr_t)parts->payload,
 			parts->n_payload, drop_mem, parts->mem);

@@ -27,6 +27,7 @@
 #include "base/wire.h"
 #include "rpc/bytes.h"
 #include "rpc/conns.h"
+#include "rpc/handed.h"
 
 enum { KEEPALIVE_MS = 20000, KEEPALIVE_TIMEOUT_MS = 20000, STOP_GRACE_S = 5, MAX_KEYS = 4 };
 
@@ -36,6 +37,12 @@ struct tag {
 	enum event event;
 	void *of; /* the call, or the server */
 };
+
+static struct tag *give(struct tag *tag)
+{
+	fl_handed_over(tag);
+	return tag;
+}
 
 enum { METHOD_HEALTH = FL_METHOD_COUNT, METHOD_UNKNOWN };
 
@@ -124,7 +131,7 @@ static void arm(struct fl_rpc_server *server)
 	grpc_call_details_init(&call->details);
 	grpc_metadata_array_init(&call->metadata);
 	if (grpc_server_request_call(server->server, &call->call, &call->details, &call->metadata,
-		    server->cq, server->cq, &call->arrived) != GRPC_CALL_OK)
+		    server->cq, server->cq, give(&call->arrived)) != GRPC_CALL_OK)
 		call_rele(call);
 }
 
@@ -144,7 +151,7 @@ static void reply(struct fl_rpc_call *call, grpc_byte_buffer *message, int statu
 		ops[n].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
 		ops[n].data.send_status_from_server.status = (grpc_status_code)status;
 		ops[n++].data.send_status_from_server.status_details = &details;
-		if (grpc_call_start_batch(call->call, ops, n, &call->replied, NULL) != GRPC_CALL_OK)
+		if (grpc_call_start_batch(call->call, ops, n, give(&call->replied), NULL) != GRPC_CALL_OK)
 			call_rele(call);
 	}
 	if (message)
@@ -190,14 +197,14 @@ static void on_new(struct fl_rpc_call *call)
 		fl_conns_seen(call->server->conns, call->peer);
 	close.data.recv_close_on_server.cancelled = &call->cancelled;
 	atomic_fetch_add(&call->refs, 1);
-	if (grpc_call_start_batch(call->call, &close, 1, &call->closed, NULL) != GRPC_CALL_OK)
+	if (grpc_call_start_batch(call->call, &close, 1, give(&call->closed), NULL) != GRPC_CALL_OK)
 		call_rele(call);
 	if (call->method == METHOD_UNKNOWN) {
 		reply(call, NULL, GRPC_STATUS_UNIMPLEMENTED, "");
 		return;
 	}
 	recv.data.recv_message.recv_message = &call->bytes.buffer;
-	if (grpc_call_start_batch(call->call, &recv, 1, &call->message, NULL) != GRPC_CALL_OK)
+	if (grpc_call_start_batch(call->call, &recv, 1, give(&call->message), NULL) != GRPC_CALL_OK)
 		reply(call, NULL, GRPC_STATUS_INTERNAL, "no message");
 }
 
@@ -362,8 +369,9 @@ static void on_shutdown(struct fl_rpc_server *server)
 	pthread_mutex_unlock(&server->lock);
 }
 
-static void dispatch(const struct tag *tag, bool ok)
+static void dispatch(struct tag *tag, bool ok)
 {
+	fl_got_back(tag);
 	switch (tag->event) {
 	case EV_NEW:
 		if (ok)
@@ -581,7 +589,8 @@ void fl_rpc_server_free(struct fl_rpc_server *server)
 	if (!server)
 		return;
 	if (server->server) {
-		grpc_server_shutdown_and_notify(server->server, server->cq, &server->shutdown);
+		grpc_server_shutdown_and_notify(server->server, server->cq,
+			give(&server->shutdown));
 		if (server->n_threads)
 			wait_stopped(server);
 	}
