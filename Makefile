@@ -42,6 +42,7 @@ COMMON_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/common/*.c))
 FLUIDC_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/fluidc/*.c)) $(COMMON_OBJ)
 FLUIDRUN_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard cmd/fluidrun/*.c)) $(COMMON_OBJ)
 TEST_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c))
+RECORD_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/recordings/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 all: $(OUT)/fluidc $(OUT)/fluidrun $(OUT)/libfluid.a
@@ -59,6 +60,19 @@ $(B)/unit: $(TEST_OBJ) $(OUT)/libfluid.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(TEST_OBJ) $(OUT)/libfluid.a $(shell $(PKG_CONFIG) --libs check) $(LIBS_RUN)
 
+$(B)/recordings: $(RECORD_OBJ) $(OUT)/libfluid.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(RECORD_OBJ) $(OUT)/libfluid.a $(LIBS_RUN)
+
+# The tests' own order: what is quick and near the cause first.
+check: check-unit check-cmd check-golden
+check-unit: $(B)/unit
+	$(Q)$(B)/unit $(SUITE)
+check-cmd: all
+	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) tests/cmd.sh $(CMD)
+check-golden: all $(B)/recordings
+	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) $(B)/recordings $(GOLDEN)
+
 $(B)/%.o: %.c $(B)/proto/framework.pb-c.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
@@ -73,12 +87,13 @@ $(B)/proto/%.pb-c.c $(B)/proto/%.pb-c.h: proto/%.proto
 
 # Kernels: loops vectorize; no fused multiply-add, the random initializers must be exact to the bit.
 $(B)/libfluid/kernels/%.o: override CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+$(B)/tests/%.o: override CPPFLAGS += -Itests
 $(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
 
 clean:
 	rm -rf build
 
-.PHONY: all clean
+.PHONY: all clean check check-unit check-cmd check-golden
 .DELETE_ON_ERROR:
 .SECONDARY: # keeps the generated headers
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

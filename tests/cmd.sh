@@ -1,0 +1,39 @@
+#!/bin/sh
+# Runs the tests of the commands: every tests/cmd/*.sh, one behaviour each, in an empty folder of its own.
+#
+#   tests/cmd.sh [SUBSTRING]...     only those whose name holds one of them
+#
+# A test gets the commands' paths in $FLUIDC and $FLUIDRUN and the checkout's in $TOP; exit code 0 is passed, 77 is "cannot run here"
+# (its last line says why). A test may take $CMD_TIMEOUT seconds (120). Prints N of M, and the output of those that failed.
+set -u
+TOP=$(cd "$(dirname "$0")/.." && pwd)
+export TOP FLUIDC="${FLUIDC:-$TOP/build/fluidc}" FLUIDRUN="${FLUIDRUN:-$TOP/build/fluidrun}" LC_ALL=C
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+wanted() {
+	name=$1; shift
+	[ $# -eq 0 ] && return 0
+	for s; do case $name in *"$s"*) return 0;; esac; done
+	return 1
+}
+
+found=0 passed=0 skipped=0
+for t in "$TOP"/tests/cmd/*.sh; do
+	name=$(basename "$t" .sh)
+	[ -e "$t" ] && wanted "$name" "$@" || continue
+	found=$((found + 1))
+	mkdir "$work/$name"
+	(cd "$work/$name" && exec timeout -k 5 "${CMD_TIMEOUT:-120}" sh "$t") >"$work/$name.log" 2>&1 </dev/null
+	rc=$?
+	case $rc in
+	0) passed=$((passed + 1));;
+	77) skipped=$((skipped + 1)); echo "cmd/$name: not run: $(tail -n 1 "$work/$name.log")";;
+	*) echo "cmd/$name: FAILED ($([ $rc = 124 ] && echo "after ${CMD_TIMEOUT:-120} s" || echo "exit code $rc"))"
+	   sed 's/^/    /' "$work/$name.log" | tail -n 30;;
+	esac
+	rm -rf "${work:?}/$name"
+done
+echo "command tests: $passed of $found passed$([ $skipped -gt 0 ] && echo ", $skipped not run")"
+[ $found -gt 0 ] && [ $((passed + skipped)) -eq $found ]
