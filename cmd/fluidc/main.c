@@ -16,6 +16,7 @@ static const struct {
 	{ "plan", "fluidc plan", cmd_plan, "show which server would hold what" },
 	{ "show", "fluidc show", cmd_show, "print a program as text, JSON, protobuf text or a graph" },
 	{ "pack", "fluidc pack", cmd_pack, "JSON back to a serialized program" },
+	{ "diff", "fluidc diff", cmd_diff, "what two programs differ in" },
 };
 
 static void usage(void)

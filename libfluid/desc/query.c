@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/wire.h"
 #include "desc/names.h"
 
 fl_pb_var *fl_block_var(const fl_pb_block *block, const char *name)
@@ -10,6 +11,30 @@ fl_pb_var *fl_block_var(const fl_pb_block *block, const char *name)
 		if (!strcmp(block->vars[i]->name, name))
 			return block->vars[i];
 	return NULL;
+}
+
+#define OLD_VERSION_FIELD 2
+
+int64_t fl_program_version(const fl_pb_program *pb)
+{
+	int64_t version = 0;
+
+	if (pb->version)
+		return pb->version->version;
+	for (unsigned i = 0; i < pb->base.n_unknown_fields; i++) {
+		const ProtobufCMessageUnknownField *u = &pb->base.unknown_fields[i];
+		struct fl_wire w = { u->data, u->data + u->len };
+		struct fl_wire_field f;
+		uint64_t len;
+
+		if (u->tag != OLD_VERSION_FIELD || (int)u->wire_type != FL_WIRE_LEN ||
+			!fl_wire_varint(&w, &len))
+			continue;
+		while (fl_wire_next(&w, &f) == 1)
+			if (f.number == 1 && f.type == FL_WIRE_VARINT)
+				version = (int64_t)f.value;
+	}
+	return version;
 }
 
 int32_t fl_block_parent(const fl_pb_program *pb, int32_t block_idx)

@@ -9,6 +9,10 @@
 #include "base/map.h"
 #include "desc/program.h"
 
+/* The program's version (major*1000000 + minor*1000 + patch), 0: none. Releases 1.0 to 1.5 kept it
+ * in field 2, which no later schema declares. */
+int64_t fl_program_version(const fl_pb_program *pb);
+
 /* The block's parent, or -1. The root has none, though old files write 0 there. */
 int32_t fl_block_parent(const fl_pb_program *pb, int32_t block_idx);
 

@@ -66,15 +66,9 @@ static fl_pb_var **sorted_vars(const fl_pb_block *block)
 	return vars;
 }
 
-/* Files of 1.0 to 1.5 hold the version in field 2, which no schema of ours declares. */
-static int64_t version_of(const fl_pb_program *pb)
-{
-	return pb->version ? pb->version->version : 0;
-}
-
 static void text_head(const fl_pb_program *pb, struct fl_buf *out)
 {
-	int64_t v = version_of(pb);
+	int64_t v = fl_program_version(pb);
 
 	if (v >= 1000000)
 		fl_buf_addf(out, "program of version %" PRId64 ".%" PRId64 ".%" PRId64, v / 1000000,

@@ -1,0 +1,19 @@
+/* The programs of a folder (transpiled roles). */
+#ifndef FL_INSPECT_FOLDER_H
+#define FL_INSPECT_FOLDER_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct fl_names {
+	char **at; /* owned */
+	size_t n, cap;
+};
+
+/* The paths below `dir` (relative to it, sorted) of all files that end in ".pb", at any depth up to
+ * 16; links to folders are not followed. */
+enum fl_code fl_folder_programs(const char *dir, struct fl_names *out, struct fl_err *err);
+void fl_names_release(struct fl_names *names);
+
+#endif
