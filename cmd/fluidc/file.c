@@ -28,8 +28,8 @@ int file_options(const struct opt *table, const struct opt_common *common, int a
 	if (term_options(common, &err) != FL_OK)
 		return wrong(&err, files);
 	if (files->n < min || files->n > max) {
-		fl_err_set(&err, FL_EINVAL, "%s file name, usage: fluidc %s",
-			files->n < min ? "missing" : "one too many", usage);
+		fl_err_set(&err, FL_EINVAL, "%s, usage: fluidc %s",
+			files->n < min ? "a file name is missing" : "too many file names", usage);
 		return wrong(&err, files);
 	}
 	return -1;

@@ -17,6 +17,7 @@ static const struct {
 	{ "show", "fluidc show", cmd_show, "print a program as text, JSON, protobuf text or a graph" },
 	{ "pack", "fluidc pack", cmd_pack, "JSON back to a serialized program" },
 	{ "diff", "fluidc diff", cmd_diff, "what two programs differ in" },
+	{ "prune", "fluidc prune", cmd_prune, "keep what some variables need" },
 };
 
 static void usage(void)
