@@ -14,8 +14,6 @@ static const struct {
 } commands[] = {
 	{ "transpile", "fluidc transpile", cmd_transpile, "write the programs of trainers and servers" },
 	{ "plan", "fluidc plan", cmd_plan, "show which server would hold what" },
-	{ "transpile", "fluidc transpile", cmd_transpile, "write the programs of every role" },
-	{ "plan", "fluidc plan", cmd_plan, "say what transpile would do" },
 	{ "show", "fluidc show", cmd_show, "print a program as text, JSON, protobuf text or a graph" },
 	{ "pack", "fluidc pack", cmd_pack, "make a serialized program of JSON" },
 	{ "diff", "fluidc diff", cmd_diff, "say what two programs differ in" },
