@@ -220,7 +220,7 @@ START_TEST(test_async_reads_are_never_torn)
 {
 	float sum[2];
 
-	run_load((struct fake_plan){ .fanin = SENDERS, .params = 2, .n = 20000, .threads = 3 }, sum);
+	run_load((struct fake_plan){ .fanin = SENDERS, .params = 2, .n = 6000, .threads = 3 }, sum);
 	ck_assert(sum[0] == expected(1));
 }
 END_TEST

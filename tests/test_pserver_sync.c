@@ -624,7 +624,7 @@ START_TEST(test_sync_stress_with_random_scheduling)
 	fake_start(&f, (struct fake_plan){ .fanin = STRESS_TRAINERS, .sync = true, .params = 1,
 			       .n = 3 });
 	for (int t = 0; t < STRESS_TRAINERS; t++) {
-		s[t] = (struct stress){ &f, t, 3000 };
+		s[t] = (struct stress){ &f, t, 2000 };
 		pthread_create(&id[t], NULL, stress_trainer, &s[t]);
 	}
 	for (int t = 0; t < STRESS_TRAINERS; t++)
