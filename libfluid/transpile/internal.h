@@ -94,6 +94,7 @@ int64_t tp_version(const struct fl_transpiler *t);
 enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err); /* analyze.c */
 enum fl_code tp_slice(struct fl_transpiler *t, struct fl_err *err);   /* slice.c */
 void tp_place(struct fl_transpiler *t);				      /* place.c */
+void tp_hash(struct fl_transpiler *t); /* place.c: sets t->hash */
 
 /* Sizes of the blocks of a tensor: at most `servers` of at least about `min` elements, whole rows.
  * Returns the number of blocks; all but the last have *block elements. 0: a dimension is not

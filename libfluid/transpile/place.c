@@ -4,7 +4,11 @@
  * name, and the next free server where another block of the same parameter lies: accumulators have
  * one name per parameter and server.
  */
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/mem.h"
+#include "desc/query.h"
 #include "transpile/internal.h"
 
 #define MT_N 624
@@ -122,4 +126,25 @@ void tp_place(struct fl_transpiler *t)
 		tp_list_release(&owned[s]);
 	}
 	fl_free(owned);
+}
+
+/* What programs of one run must agree on: mode, servers, and every block's size and place. */
+void tp_hash(struct fl_transpiler *t)
+{
+	struct fl_buf b = FL_BUF_INIT;
+
+	fl_buf_addf(&b, "%s %d %d %d %d %d\n", fl_dist_mode_name(t->opts.mode), t->opts.trainers,
+		t->rs, t->opts.enable_dc_asgd, t->dist_mode, (int)t->opts.lr_steps);
+	for (size_t i = 0; i < t->opts.n_pservers; i++)
+		fl_buf_addf(&b, "%s\n", t->opts.pservers[i]);
+	for (size_t i = 0; i < t->n_pairs; i++) {
+		const struct tp_pair *p = &t->pairs[i];
+
+		fl_buf_addf(&b, "%s %s %d\n", p->param, p->grad, fl_var_dtype(p->pvar));
+		for (size_t k = 0; k < p->n; k++)
+			fl_buf_addf(&b, "%lld %lld %zu\n", (long long)p->blocks[k].offset,
+				(long long)p->blocks[k].numel, p->blocks[k].server);
+	}
+	t->hash = fl_hash(fl_buf_str(&b), b.len);
+	fl_buf_release(&b);
 }

@@ -48,6 +48,18 @@ static void index_inits(struct fl_transpiler *t)
 		}
 }
 
+static enum fl_code check_supported(const struct fl_transpile_opts *opts, struct fl_err *err)
+{
+	const char *what = opts->mode == FL_MODE_GEO		   ? "--mode geo"
+			   : opts->enable_dc_asgd		   ? "--enable-dc-asgd"
+			   : opts->lr_steps == FL_LR_PER_TRAINER ? "--lr-steps per-trainer"
+								   : NULL;
+
+	if (what)
+		return fl_err_set(err, FL_EUNSUPPORTED, "this build cannot transpile with '%s'", what);
+	return FL_OK;
+}
+
 enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_program *startup,
 	const struct fl_transpile_opts *opts, struct fl_transpiler **out, struct fl_err *err)
 {
@@ -55,6 +67,7 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	enum fl_code code;
 
 	FL_TRY(fl_transpile_opts_check(opts, err));
+	FL_TRY(check_supported(opts, err));
 	t = FL_NEW(struct fl_transpiler);
 	t->arena = fl_arena_new(0);
 	copy_opts(t, opts);
@@ -69,8 +82,10 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	code = tp_analyze(t, err);
 	if (code == FL_OK)
 		code = tp_slice(t, err);
-	if (code == FL_OK)
+	if (code == FL_OK) {
 		tp_place(t);
+		tp_hash(t);
+	}
 	if (code == FL_OK)
 		*out = t;
 	else
@@ -107,6 +122,24 @@ int64_t tp_version(const struct fl_transpiler *t)
 	return t->main->pb->version ? t->main->pb->version->version : 0;
 }
 
+/* The same record in both programs of a role. */
+static void mark(const struct fl_transpiler *t, enum fl_role_kind role, int id,
+	const struct fl_role_programs *progs)
+{
+	const struct fl_fingerprint fp = {
+		.role = role,
+		.mode = t->opts.mode,
+		.trainers = t->opts.trainers,
+		.id = id,
+		.hash = t->hash,
+		.geo_need_push_nums = t->opts.geo_need_push_nums,
+		.lr_steps = t->opts.lr_steps,
+	};
+
+	fl_fingerprint_set(progs->main, &fp);
+	fl_fingerprint_set(progs->startup, &fp);
+}
+
 void fl_role_programs_free(struct fl_role_programs *role)
 {
 	fl_program_free(role->main);
@@ -126,7 +159,9 @@ enum fl_code fl_transpile_trainer(const struct fl_transpiler *t, int trainer_id,
 	code = tp_trainer_main(t, trainer_id, &out->main, err);
 	if (code == FL_OK)
 		code = tp_trainer_startup(t, trainer_id, &out->startup, err);
-	if (code != FL_OK)
+	if (code == FL_OK)
+		mark(t, FL_ROLE_TRAINER, trainer_id, out);
+	else
 		fl_role_programs_free(out);
 	return code;
 }
@@ -143,7 +178,9 @@ enum fl_code fl_transpile_pserver(const struct fl_transpiler *t, size_t pserver_
 	code = tp_pserver_main(t, pserver_id, &out->main, err);
 	if (code == FL_OK)
 		code = tp_pserver_startup(t, pserver_id, out->main, &out->startup, err);
-	if (code != FL_OK)
+	if (code == FL_OK)
+		mark(t, FL_ROLE_PSERVER, (int)pserver_id, out);
+	else
 		fl_role_programs_free(out);
 	return code;
 }

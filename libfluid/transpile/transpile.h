@@ -18,11 +18,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "desc/fingerprint.h"
 #include "desc/program.h"
 
-enum fl_dist_mode { FL_MODE_SYNC, FL_MODE_ASYNC, FL_MODE_HALF_ASYNC, FL_MODE_GEO, FL_MODE_COUNT };
 enum fl_split_method { FL_ROUND_ROBIN, FL_HASH_NAME, FL_SPLIT_METHOD_COUNT };
-enum fl_lr_steps { FL_LR_GLOBAL, FL_LR_PER_TRAINER, FL_LR_STEPS_COUNT };
 
 /* "sync", "RoundRobin", "global", as the command line spells them. */
 const char *fl_dist_mode_name(enum fl_dist_mode mode);
