@@ -12,6 +12,9 @@
 #define SUITES(XX)                                                                                 \
 	XX(base)                                                                                   \
 	XX(edit)                                                                                   \
+	XX(fingerprint)                                                                            \
+	XX(slice)                                                                                  \
+	XX(transpile)                                                                              \
 	XX(varmsg)                                                                                 \
 	XX(rpc)
 

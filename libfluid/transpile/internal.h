@@ -1,4 +1,4 @@
-/* What the passes share. Only transpile/ includes this. */
+/* What the passes share. Only transpile/ and its unit tests include this. */
 #ifndef FL_TRANSPILE_INTERNAL_H
 #define FL_TRANSPILE_INTERNAL_H
 

@@ -6,6 +6,7 @@
  *	block 2, parent 1: sum scale [decay] momentum           (w.block0; sum and scale: synchronous)
  *	block 3, parent 1: sum scale [decay] momentum           (b)
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -3,6 +3,7 @@
  * only optimizers need, then the servers' values, so that all start alike. A server's: the
  * initializers of what it owns, with the shape of its part.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
