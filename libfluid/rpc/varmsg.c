@@ -191,7 +191,7 @@ static bool lod_offsets(struct fl_wire w, uint64_t *off, size_t *n)
 
 	*n = 0;
 	while ((got = fl_wire_next(&w, &f)) == 1) {
-		struct fl_wire packed = { f.bytes, f.bytes + f.len };
+		struct fl_wire packed;
 
 		if (f.number != 1)
 			continue;
@@ -203,6 +203,7 @@ static bool lod_offsets(struct fl_wire w, uint64_t *off, size_t *n)
 		}
 		if (f.type != FL_WIRE_LEN)
 			return false;
+		packed = (struct fl_wire){ f.bytes, f.bytes + f.len };
 		while (packed.p < packed.end) {
 			uint64_t v;
 
