@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/wire.h"
+#include "tensor/readers.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stream files are read and written as the little-endian bytes they are"
@@ -349,6 +350,19 @@ enum fl_code fl_write_var(struct fl_buf *b, const struct fl_var *var, struct fl_
 		return FL_OK;
 	default: return no_stream(var, err);
 	}
+}
+
+/* Version 0, a small number of levels: no other format here begins with four zero bytes. */
+bool fl_is_lod_stream(const void *p, size_t n)
+{
+	uint64_t levels;
+	uint32_t version;
+
+	if (n < sizeof version + sizeof levels)
+		return false;
+	memcpy(&version, p, sizeof version);
+	memcpy(&levels, (const char *)p + sizeof version, sizeof levels);
+	return !version && levels <= FL_MAX_LOD;
 }
 
 enum fl_code fl_load_var(const char *path, struct fl_var *var, size_t *extra, struct fl_err *err)
