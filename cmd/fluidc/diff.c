@@ -57,14 +57,14 @@ static bool diff_pair(struct run *r, const char *dir_a, const char *dir_b, const
 	return different;
 }
 
-/* Both lists are sorted. */
+/* Both lists are in fl_names_order. */
 static bool diff_names(struct run *r, const char *a, const char *b, const struct fl_names *x,
 	const struct fl_names *y)
 {
 	size_t i = 0, k = 0, all = 0, differ = 0;
 
 	while (i < x->n || k < y->n) {
-		int order = i == x->n ? 1 : k == y->n ? -1 : strcmp(x->at[i], y->at[k]);
+		int order = i == x->n ? 1 : k == y->n ? -1 : fl_names_order(x->at[i], y->at[k]);
 
 		if (order)
 			fl_buf_addf(&r->out, "only in %s: %s\n", order < 0 ? a : b,

@@ -17,6 +17,7 @@ static const struct {
 	{ "show", "fluidc show", cmd_show, "print a program as text, JSON, protobuf text or a graph" },
 	{ "pack", "fluidc pack", cmd_pack, "make a serialized program of JSON" },
 	{ "diff", "fluidc diff", cmd_diff, "say what two programs differ in" },
+	{ "check", "fluidc check", cmd_check, "say what is wrong with programs" },
 	{ "prune", "fluidc prune", cmd_prune, "keep what some variables need" },
 };
 

@@ -11,9 +11,20 @@
 
 #define DEPTH_MAX 16
 
-static int by_text(const void *x, const void *y)
+int fl_names_order(const char *a, const char *b)
 {
-	return strcmp(*(char *const *)x, *(char *const *)y);
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+	size_t nx = x ? (size_t)(x - a) : 0, ny = y ? (size_t)(y - b) : 0;
+	int order = memcmp(a, b, nx < ny ? nx : ny);
+
+	if (!order)
+		order = (nx > ny) - (nx < ny);
+	return order ? order : strcmp(a, b);
+}
+
+static int by_name(const void *x, const void *y)
+{
+	return fl_names_order(*(char *const *)x, *(char *const *)y);
 }
 
 static bool is_program(const char *name)
@@ -74,7 +85,7 @@ enum fl_code fl_folder_programs(const char *dir, struct fl_names *out, struct fl
 	*out = (struct fl_names){ 0 };
 	FL_TRY(walk(dir, "", 0, out, err));
 	if (out->n)
-		qsort(out->at, out->n, sizeof *out->at, by_text);
+		qsort(out->at, out->n, sizeof *out->at, by_name);
 	return FL_OK;
 }
 

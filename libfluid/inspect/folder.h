@@ -11,9 +11,11 @@ struct fl_names {
 	size_t n, cap;
 };
 
-/* The paths below `dir` (relative to it, sorted) of all files that end in ".pb", at any depth up to
+/* The paths below `dir` (relative to it, in fl_names_order) of all files that end in ".pb", at any depth up to
  * 16; links to folders are not followed. */
 enum fl_code fl_folder_programs(const char *dir, struct fl_names *out, struct fl_err *err);
+/* Files of one folder are neighbours: by folder, then by name. */
+int fl_names_order(const char *a, const char *b);
 void fl_names_release(struct fl_names *names);
 
 #endif
