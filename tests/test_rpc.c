@@ -22,6 +22,7 @@
 #include "rpc/bytes.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
+#include "tls_pem.h"
 
 Suite *suite_rpc(void);
 const char *__tsan_default_options(void);
@@ -693,6 +694,60 @@ START_TEST(test_rpc_two_servers_on_one_port_are_refused)
 }
 END_TEST
 
+START_TEST(test_rpc_tls)
+{
+	struct fl_rpc_server_opts tls = { .tls_cert = tls_server_cert, .tls_key = tls_server_key,
+		.tls_ca = tls_ca };
+	struct fl_client_opts opts = { .deadline_ms = 20000, .wait_servers_s = 20, .tls_ca = tls_ca,
+		.tls_cert = tls_client_cert, .tls_key = tls_client_key };
+	struct keeper *k = keeper_new(tls);
+	struct fl_client *client = fl_client_new(&opts);
+	const char *endpoints[] = { k->address };
+	struct fl_var *w = floats("w", 50000, 1), *got = fl_var_new("got", FL_LOD_TENSOR);
+	struct fl_host host = { 0 };
+	struct fl_err err = { 0 };
+
+	fl_client_host(client, &host);
+	OK(fl_client_wait(client, endpoints, 1, &err));
+	OK(put(&host, k, "w", w, &err));
+	OK(fetch(&host, k, "w", got, &err));
+	ck_assert(!memcmp(fl_data(&got->tensor), fl_data(&w->tensor), 200000));
+	fl_client_free(client);
+	/* Without a certificate, and in plain text, nobody gets in. */
+	opts.tls_cert = opts.tls_key = NULL;
+	opts.deadline_ms = 1000;
+	client = fl_client_new(&opts);
+	fl_client_host(client, &host);
+	ck_assert_int_ne(put(&host, k, "w", w, &err), FL_OK);
+	fl_client_free(client);
+	client = client_new(1000, 0, &host);
+	ck_assert_int_ne(put(&host, k, "w", w, &err), FL_OK);
+	fl_client_free(client);
+	ck_assert_int_eq(count(k, &k->messages), 2);
+	keeper_free(k);
+	fl_var_free(w);
+	fl_var_free(got);
+}
+END_TEST
+
+START_TEST(test_rpc_tls_options_that_do_not_fit)
+{
+	struct fl_rpc_handler handler = { NULL, on_call, NULL, NULL };
+	struct fl_rpc_server_opts opts = { .address = "127.0.0.1:0", .tls_cert = tls_server_cert };
+	struct fl_client_opts copts = { .deadline_ms = 1000, .tls_key = tls_client_key };
+	struct fl_client *client = fl_client_new(&copts);
+	struct fl_rpc_server *server = NULL;
+	const char *endpoints[] = { "127.0.0.1:1" };
+	struct fl_err err = { 0 };
+
+	ck_assert_int_eq(fl_rpc_server_new(&opts, &handler, &server, &err), FL_EINVAL);
+	opts.tls_key = "no key";
+	ck_assert_int_ne(fl_rpc_server_new(&opts, &handler, &server, &err), FL_OK);
+	ck_assert_int_eq(fl_client_wait(client, endpoints, 1, &err), FL_EINVAL);
+	fl_client_free(client);
+}
+END_TEST
+
 /* ---- calls by hand --------------------------------------------------------------------------- */
 
 struct raw {
@@ -881,6 +936,8 @@ Suite *suite_rpc(void)
 	tcase_add_test(t, test_rpc_wait_names_the_server);
 	tcase_add_test(t, test_rpc_server_that_comes_late_is_waited_for);
 	tcase_add_test(t, test_rpc_two_servers_on_one_port_are_refused);
+	tcase_add_test(t, test_rpc_tls);
+	tcase_add_test(t, test_rpc_tls_options_that_do_not_fit);
 	tcase_add_test(t, test_rpc_unknown_methods);
 	tcase_add_test(t, test_rpc_hostile_messages_get_a_status);
 	tcase_add_test(t, test_rpc_health);

@@ -401,15 +401,16 @@ static void *serve(void *arg)
 }
 
 /* Tries to bind by ourselves to learn the reason that gRPC keeps to itself. */
-static enum fl_code bind_error(const char *address, struct fl_err *err)
+static enum fl_code bind_error(const char *address, bool tls, struct fl_err *err)
 {
+	const char *else_why = tls ? "the TLS certificate or key is not usable" : "gRPC refuses it";
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *list;
 	const char *colon = strrchr(address, ':');
 	size_t n = (size_t)(colon - address);
 	bool bracket = n >= 2 && address[0] == '[' && address[n - 1] == ']';
 	char *host = fl_xstrndup(address + bracket, n - 2 * bracket);
 	int rc = getaddrinfo(*host ? host : NULL, colon + 1, &hints, &list);
-	const char *why = rc ? gai_strerror(rc) : "gRPC refuses it";
+	const char *why = rc ? gai_strerror(rc) : else_why;
 
 	fl_free(host);
 	if (!rc) {
@@ -503,7 +504,7 @@ static enum fl_code listen_on(struct fl_rpc_server *server, const struct fl_rpc_
 	grpc_server_register_completion_queue(server->server, server->cq, NULL);
 	server->port = grpc_server_add_http2_port(server->server, opts->address, creds);
 	grpc_server_credentials_release(creds);
-	return server->port > 0 ? FL_OK : bind_error(opts->address, err);
+	return server->port > 0 ? FL_OK : bind_error(opts->address, opts->tls_cert != NULL, err);
 }
 
 static void start(struct fl_rpc_server *server, int threads)
