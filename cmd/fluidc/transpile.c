@@ -266,7 +266,7 @@ int cmd_transpile(int argc, char **argv)
 	int code = file_options(table, &common, argc, argv, "transpile [options] -o DIR MAIN",
 		"Writes the programs that trainers and parameter servers run.", &files, 1, 1);
 
-	if (code < 0 && !dir) {
+	if (code < 0 && (!dir || !*dir)) {
 		fl_err_set(&err, FL_EINVAL, "'-o' is missing: the folder for the programs");
 		code = term_fail(EXIT_USAGE, &err);
 	}

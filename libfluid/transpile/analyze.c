@@ -207,8 +207,30 @@ static enum fl_code find_writers(struct fl_transpiler *t, struct fl_err *err)
 	return FL_OK;
 }
 
+/* `G.trainer_I` is what a gradient will be called: no other variable may be. */
+static enum fl_code check_suffixes(const struct fl_transpiler *t, struct fl_err *err)
+{
+	FL_MAP_EACH(e, &t->vars)
+	{
+		const char *at = strstr(e->key, FL_TRAINER_INFIX);
+		const struct tp_pair *p;
+		char *base;
+
+		if (!at)
+			continue;
+		base = fl_xstrndup(e->key, (size_t)(at - e->key));
+		p = fl_map_get(&t->pair_of_grad, base);
+		fl_free(base);
+		if (p)
+			return tp_refuse(err, t, p->optimizer,
+				"the variable '%s' has the name of a trainer's gradient; rename it",
+				e->key);
+	}
+	return FL_OK;
+}
+
 /* Async schedules advance by every trainer's steps: their counter is a sum (spec section 3.2). */
-static void find_counter(struct fl_transpiler *t)
+static enum fl_code find_counter(struct fl_transpiler *t, struct fl_err *err)
 {
 	for (size_t i = 0; !t->sync && !t->counter && i < t->lr.n; i++) {
 		const fl_pb_op *op = t->block->ops[t->lr.at[i]];
@@ -217,7 +239,21 @@ static void find_counter(struct fl_transpiler *t)
 			continue;
 		t->counter = fl_op_out(op, "Out", 0);
 		t->counter_op = t->lr.at[i];
+		if (!tensor_var(t, t->counter))
+			return tp_refuse(err, t, t->counter_op,
+				"the schedule's counter '%s' is no tensor of block 0", t->counter);
 	}
+	return FL_OK;
+}
+
+/* Lookups of one table become one operator, or get attributes: their slots must be there. */
+static enum fl_code check_lookup(const struct fl_transpiler *t, size_t i, struct fl_err *err)
+{
+	const fl_pb_op *op = t->block->ops[i];
+
+	if (!strcmp(op->type, "nce") || (fl_op_in(op, "Ids", 0) && fl_op_out(op, "Out", 0)))
+		return FL_OK;
+	return tp_refuse(err, t, i, "has no Ids or no Out");
 }
 
 static enum fl_code add_lookup(struct fl_transpiler *t, size_t i, struct fl_err *err)
@@ -241,6 +277,7 @@ static enum fl_code add_lookup(struct fl_transpiler *t, size_t i, struct fl_err 
 	p = fl_map_get(&t->pair_of_param, w);
 	if (!p || !fl_attr_bool(op, "remote_prefetch", false))
 		return FL_OK;
+	FL_TRY(check_lookup(t, i, err));
 	tp_list_add(&t->lookups, i);
 	if ((int)p->gvar->type->type != FL_SELECTED_ROWS)
 		return FL_OK;
@@ -254,7 +291,8 @@ enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err)
 	FL_TRY(check_fresh(t, err));
 	FL_TRY(sort_ops(t, err));
 	FL_TRY(find_writers(t, err));
-	find_counter(t);
+	FL_TRY(check_suffixes(t, err));
+	FL_TRY(find_counter(t, err));
 	for (size_t i = 0; i < t->block->n_ops; i++)
 		FL_TRY(add_lookup(t, i, err));
 	return FL_OK;

@@ -90,6 +90,14 @@ void tp_drop_vars(struct tp_builder *b, const struct fl_map *names)
 	b->block->n_vars = kept;
 }
 
+bool tp_has_block(const fl_pb_op *op)
+{
+	for (size_t i = 0; i < op->n_attrs; i++)
+		if ((int)op->attrs[i]->type == FL_ATTR_BLOCK || (int)op->attrs[i]->type == FL_ATTR_BLOCKS)
+			return true;
+	return false;
+}
+
 const char *tp_trainer_name(struct fl_program *prog, const char *base, int trainer)
 {
 	return fl_arena_strfmt(prog->arena, "%s" FL_TRAINER_INFIX "%d", base, trainer);

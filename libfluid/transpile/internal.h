@@ -162,6 +162,8 @@ fl_pb_op *tp_op_sum(struct tp_builder *b, const char *const *x, size_t n, const 
 fl_pb_op *tp_op_scale(struct tp_builder *b, const char *x, float scale);
 fl_pb_op *tp_op_counter(struct tp_builder *b, const fl_pb_var *var, const char *name, float value);
 
+/* Does the operator name blocks in its attributes? */
+bool tp_has_block(const fl_pb_op *op);
 /* `base.trainer_I` in the program's arena. */
 const char *tp_trainer_name(struct fl_program *prog, const char *base, int trainer);
 /* Endpoints of a pair's blocks, in order; in the program's arena. */

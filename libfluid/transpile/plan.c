@@ -2,7 +2,6 @@
  * What was cut and where it lies, for people (table, summary) and for tools (JSON): enough to merge
  * the slices of saved parameters and accumulators, or to cut them for other servers.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,13 +17,19 @@ static int64_t block_bytes(const struct tp_pair *p, const struct tp_block *b)
 	return b->numel * tp_dtype_size(fl_var_dtype(p->pvar));
 }
 
+/* Sums stop at the largest number: a hostile program may claim any shapes. */
+static void add_to(int64_t *sum, int64_t v)
+{
+	*sum = *sum > INT64_MAX - v ? INT64_MAX : *sum + v;
+}
+
 static int64_t numel_of(const fl_pb_var *v)
 {
 	const fl_pb_tensor *t = v ? fl_var_tensor(v) : NULL;
 	int64_t n = t ? 1 : 0;
 
 	for (size_t i = 0; t && i < t->n_dims; i++)
-		n *= t->dims[i] > 0 && n <= (INT64_MAX >> 16) / t->dims[i] ? t->dims[i] : 1;
+		n *= t->dims[i] > 0 && n <= (INT64_MAX >> 24) / t->dims[i] ? t->dims[i] : 1;
 	return n;
 }
 
@@ -48,9 +53,10 @@ static int64_t state_bytes(const struct fl_transpiler *t, const struct tp_pair *
 			continue;
 		v = fl_map_get(&t->vars, op->inputs[i]->arguments[0]);
 		if (v)
-			sum += tp_dtype_size(fl_var_dtype(v)) *
-			       (tp_is_sliced(op->type, op->inputs[i]->parameter) ? b->numel
-										 : numel_of(v));
+			add_to(&sum, tp_dtype_size(fl_var_dtype(v)) *
+					     (tp_is_sliced(op->type, op->inputs[i]->parameter)
+							     ? b->numel
+							     : numel_of(v)));
 	}
 	return sum;
 }
@@ -68,14 +74,14 @@ void fl_plan_make(const struct fl_transpiler *t, struct fl_plan *out)
 			int64_t bytes = block_bytes(p, &p->blocks[k]);
 
 			s->blocks++;
-			s->param_bytes += bytes;
-			s->state_bytes += state_bytes(t, p, &p->blocks[k]);
+			add_to(&s->param_bytes, bytes);
+			add_to(&s->state_bytes, state_bytes(t, p, &p->blocks[k]));
 			out->n_blocks++;
-			out->param_bytes += bytes;
+			add_to(&out->param_bytes, bytes);
 			if ((int)p->gvar->type->type != FL_SELECTED_ROWS)
-				out->send_bytes += bytes;
+				add_to(&out->send_bytes, bytes);
 			if (!p->remote)
-				out->recv_bytes += bytes;
+				add_to(&out->recv_bytes, bytes);
 		}
 	for (size_t i = 0; i < out->n_servers; i++)
 		if (out->servers[i].param_bytes > out->servers[out->fullest].param_bytes)
@@ -199,7 +205,7 @@ static void put_servers(const struct fl_plan *plan, struct fl_buf *out)
 /* Six digits after the point, with a point whatever the locale. */
 static void put_ratio(struct fl_buf *out, double v)
 {
-	long long millionths = llround(v * 1e6);
+	long long millionths = (long long)(v * 1e6 + 0.5);
 
 	fl_buf_addf(out, "%lld.%06lld", millionths / 1000000, millionths % 1000000);
 }

@@ -28,6 +28,7 @@ struct server {
 	const char **grad_to_block, **sparse_grad_to_param;
 	size_t n_grads, n_sparse;
 	int lr_block; /* -1: none */
+	bool *copied; /* by block of the input: a part of the schedule already */
 };
 
 /* ---- variables ---------------------------------------------------------------------------------- */
@@ -119,7 +120,7 @@ static fl_pb_op *copy_op(struct server *s, const fl_pb_op *op)
 static void give_shape(struct server *s, const char *name, const fl_pb_var *from)
 {
 	fl_pb_var *to = tp_var(&s->b, name);
-	const fl_pb_tensor *t = fl_var_tensor(from);
+	const fl_pb_tensor *t = from ? fl_var_tensor(from) : NULL;
 
 	if (to && to != from && t && fl_var_tensor(to))
 		fl_var_set_tensor(s->b.prog, to, fl_var_dtype(to), t->dims, t->n_dims,
@@ -143,6 +144,10 @@ static enum fl_code copy_plain(struct server *s, fl_pb_block *into, size_t i, st
 {
 	fl_pb_op *op = copy_op(s, s->t->block->ops[i]);
 
+	if (tp_has_block(op))
+		return tp_refuse(err, s->t, i,
+			"an operator of the optimizer's role that runs a sub-block cannot move to a "
+			"server");
 	FL_TRY(move_args(s, i, op->inputs, op->n_inputs, err));
 	FL_TRY(move_args(s, i, op->outputs, op->n_outputs, err));
 	infer_shape(s, op);
@@ -189,27 +194,62 @@ static enum fl_code copy_optimizer(struct server *s, fl_pb_block *into, size_t i
 /* ---- the schedule -------------------------------------------------------------------------------- */
 
 static enum fl_code copy_lr_block(struct server *s, fl_pb_block *into, int32_t from, size_t lr_op,
-	int depth, struct fl_err *err);
+	struct fl_err *err);
 
+/* A block belongs to one operator; copied once, so that no program makes a larger one. */
 static enum fl_code copy_sub_block(struct server *s, fl_pb_block *into, fl_pb_op *op, size_t lr_op,
-	int depth, struct fl_err *err)
+	struct fl_err *err)
 {
 	int32_t from = (int32_t)fl_attr_int(op, FL_ATTR_SUB_BLOCK, -1);
 	fl_pb_block *sub;
 
 	if (!fl_op_attr(op, FL_ATTR_SUB_BLOCK))
 		return FL_OK;
-	if (from <= 0 || (size_t)from >= s->t->main->pb->n_blocks || depth > 16)
-		return tp_refuse(err, s->t, lr_op, "its sub_block %d is no block of the program", from);
+	if (from <= 0 || (size_t)from >= s->t->main->pb->n_blocks || s->copied[from])
+		return tp_refuse(err, s->t, lr_op,
+			"its sub_block %d is no block of its own of the program", from);
+	s->copied[from] = true;
 	sub = fl_add_block(s->b.prog, into->idx);
-	FL_TRY(copy_lr_block(s, sub, from, lr_op, depth + 1, err));
+	FL_TRY(copy_lr_block(s, sub, from, lr_op, err));
 	fl_op_set_block(s->b.prog, op, FL_ATTR_SUB_BLOCK, sub->idx);
+	return FL_OK;
+}
+
+/* Variables of block 0 that a block inside the schedule uses are declared in it too. */
+static enum fl_code declare(struct server *s, fl_pb_block *into, struct fl_map *own,
+	const fl_pb_slot *slot, size_t lr_op, struct fl_err *err)
+{
+	for (size_t a = 0; a < slot->n_arguments; a++) {
+		const char *name = slot->arguments[a];
+
+		if (fl_map_has(own, name) || !fl_map_get(&s->t->vars, name))
+			continue;
+		fl_map_put(own, name, own);
+		FL_TRY(here(s, lr_op, name, &name, err));
+		fl_push_var(s->b.prog, into, fl_copy_var(s->b.prog, tp_var(&s->b, name)));
+	}
+	return FL_OK;
+}
+
+/* One operator of a block inside the schedule. */
+static enum fl_code copy_inner(struct server *s, fl_pb_block *into, struct fl_map *own,
+	const fl_pb_op *from, size_t lr_op, struct fl_err *err)
+{
+	fl_pb_op *op = copy_op(s, from);
+
+	FL_TRY(copy_sub_block(s, into, op, lr_op, err));
+	for (size_t k = 0; k < op->n_inputs; k++)
+		FL_TRY(declare(s, into, own, op->inputs[k], lr_op, err));
+	for (size_t k = 0; k < op->n_outputs; k++)
+		FL_TRY(declare(s, into, own, op->outputs[k], lr_op, err));
+	fl_op_sort_attrs(op);
+	fl_push_op(s->b.prog, into, op);
 	return FL_OK;
 }
 
 /* Every operator of a block inside the schedule; the block's own variables come along. */
 static enum fl_code copy_lr_block(struct server *s, fl_pb_block *into, int32_t from, size_t lr_op,
-	int depth, struct fl_err *err)
+	struct fl_err *err)
 {
 	const fl_pb_block *block = s->t->main->pb->blocks[from];
 	struct fl_map own;
@@ -218,31 +258,8 @@ static enum fl_code copy_lr_block(struct server *s, fl_pb_block *into, int32_t f
 	fl_index_vars(block, &own);
 	for (size_t i = 0; i < block->n_vars; i++)
 		fl_push_var(s->b.prog, into, fl_copy_var(s->b.prog, block->vars[i]));
-	for (size_t i = 0; code == FL_OK && i < block->n_ops; i++) {
-		fl_pb_op *op = copy_op(s, block->ops[i]);
-
-		code = copy_sub_block(s, into, op, lr_op, depth, err);
-		for (size_t k = 0; code == FL_OK && k < op->n_inputs + op->n_outputs; k++) {
-			const fl_pb_slot *slot = k < op->n_inputs ? op->inputs[k]
-								  : op->outputs[k - op->n_inputs];
-
-			for (size_t a = 0; code == FL_OK && a < slot->n_arguments; a++) {
-				const char *name = slot->arguments[a];
-				const fl_pb_var *v = fl_map_get(&s->t->vars, name);
-				fl_pb_var *c;
-
-				if (fl_map_has(&own, name) || !v)
-					continue;
-				code = here(s, lr_op, name, &name, err);
-				if (code != FL_OK || fl_block_var(into, name))
-					continue;
-				c = fl_copy_var(s->b.prog, tp_var(&s->b, name));
-				fl_push_var(s->b.prog, into, c);
-			}
-		}
-		fl_op_sort_attrs(op);
-		fl_push_op(s->b.prog, into, op);
-	}
+	for (size_t i = 0; code == FL_OK && i < block->n_ops; i++)
+		code = copy_inner(s, into, &own, block->ops[i], lr_op, err);
 	fl_map_release(&own);
 	return code;
 }
@@ -254,7 +271,7 @@ static enum fl_code copy_lr_op(struct server *s, fl_pb_block *into, size_t i, st
 
 	FL_TRY(move_args(s, i, op->inputs, op->n_inputs, err));
 	FL_TRY(move_args(s, i, op->outputs, op->n_outputs, err));
-	FL_TRY(copy_sub_block(s, into, op, i, 0, err));
+	FL_TRY(copy_sub_block(s, into, op, i, err));
 	fl_op_sort_attrs(op);
 	fl_push_op(s->b.prog, into, op);
 	return FL_OK;
@@ -433,6 +450,7 @@ enum fl_code tp_pserver_main(const struct fl_transpiler *t, size_t server, struc
 
 	tp_builder_init(&s.b, fl_program_new(tp_version(t)));
 	fl_map_init(&s.args);
+	s.copied = fl_program_alloc(s.b.prog, t->main->pb->n_blocks + 1);
 	tp_suffixed_grads(t, s.b.prog, 0, &s.grads);
 	code = write_server(&s, err);
 	fl_map_release(&s.args);

@@ -14,6 +14,9 @@
  * fields beside the tensor's bytes. */
 #define WIRE_LIMIT (((int64_t)1 << 31) - 65536)
 
+/* Elements of a parameter: far more than any machine holds, far less than what sums overflow at. */
+#define MAX_NUMEL ((int64_t)1 << 40)
+
 size_t tp_cut(const int64_t *dims, size_t rank, size_t servers, int64_t min, int64_t *block,
 	int64_t *numel, int64_t *row)
 {
@@ -21,7 +24,7 @@ size_t tp_cut(const int64_t *dims, size_t rank, size_t servers, int64_t min, int
 
 	*numel = *row = 1;
 	for (size_t i = 0; i < rank; i++) {
-		if (dims[i] <= 0 || *numel > INT64_MAX / 2 / dims[i])
+		if (dims[i] <= 0 || *numel > MAX_NUMEL / dims[i])
 			return 0;
 		*numel *= dims[i];
 		if (i)
@@ -63,7 +66,7 @@ static enum fl_code refuse_shape(const struct fl_transpiler *t, const struct tp_
 static enum fl_code check_wire(const struct fl_transpiler *t, const struct tp_pair *p,
 	int64_t block, struct fl_err *err)
 {
-	int64_t bytes = block > INT64_MAX / 8 ? INT64_MAX : block * tp_dtype_size(fl_var_dtype(p->pvar));
+	int64_t bytes = block * tp_dtype_size(fl_var_dtype(p->pvar));
 
 	if (bytes <= WIRE_LIMIT || p->remote)
 		return FL_OK;

@@ -233,6 +233,10 @@ static enum fl_code copy_init(struct server *s, size_t at, const fl_pb_op *from,
 
 	if (!move_outputs(s, op, &out))
 		return FL_OK;
+	if (tp_has_block(op))
+		return fl_err_set(err, FL_EUNSUPPORTED,
+			"startup program, block 0, op %zu '%s': it runs a sub-block, which a server's "
+			"startup program cannot", at, op->type);
 	FL_TRY(move_inputs(s, at, op, err));
 	shape = fl_var_tensor(tp_var(&s->b, out));
 	if (has_shape_attr(op->type) && shape)
