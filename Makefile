@@ -87,7 +87,7 @@ $(B)/proto/%.pb-c.c $(B)/proto/%.pb-c.h: proto/%.proto
 
 # Kernels: loops vectorize; no fused multiply-add, the random initializers must be exact to the bit.
 $(B)/libfluid/kernels/%.o: override CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
-$(B)/tests/%.o: override CPPFLAGS += -Itests
+$(B)/tests/%.o: override CPPFLAGS += -Itests -D_XOPEN_SOURCE=700
 $(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
 
 clean:
