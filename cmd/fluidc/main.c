@@ -19,6 +19,7 @@ static const struct {
 	{ "diff", "fluidc diff", cmd_diff, "say what two programs differ in" },
 	{ "check", "fluidc check", cmd_check, "say what is wrong with programs" },
 	{ "prune", "fluidc prune", cmd_prune, "keep what some variables need" },
+	{ "ops", "fluidc ops", cmd_ops, "list the operators that this build knows" },
 };
 
 static void usage(void)

@@ -47,8 +47,12 @@ void fl_near_init(struct fl_near *near, const char *word)
 
 void fl_near_try(struct fl_near *near, const char *candidate)
 {
-	size_t d = fl_edit_distance(near->word, candidate);
+	size_t n = strlen(candidate), word = strlen(near->word), d;
 
+	/* the lengths alone make at least that distance */
+	if ((n > word ? n - word : word - n) >= near->distance)
+		return;
+	d = fl_edit_distance(near->word, candidate);
 	if (d < near->distance) {
 		near->distance = d;
 		near->best = candidate;

@@ -17,7 +17,8 @@
 #include "inspect/text.h"
 #include "ops/op.h"
 
-#define DEPTH_MAX 64 /* levels of nested blocks */
+#define DEPTH_MAX 64  /* levels of nested blocks */
+#define LINES_MAX 1000 /* of a report */
 
 void fl_report_release(struct fl_report *r)
 {
@@ -39,14 +40,23 @@ static void add_place(struct fl_buf *b, const struct fl_place *at)
 	fl_buf_adds(b, ": ");
 }
 
+bool fl_report_full(const struct fl_report *r)
+{
+	return r->problems + r->notes >= LINES_MAX;
+}
+
 static void add_line(struct fl_report *r, const struct fl_place *at, bool note, const char *fmt,
 	va_list ap)
 {
 	char text[FL_ERR_MAX];
 
-	vsnprintf(text, sizeof text, fmt, ap);
-	add_place(&r->text, at);
-	fl_buf_addf(&r->text, "%s%s\n", note ? "note: " : "", text);
+	if (r->problems + r->notes == LINES_MAX)
+		fl_buf_adds(&r->text, "... more is counted below\n");
+	if (!fl_report_full(r)) {
+		vsnprintf(text, sizeof text, fmt, ap);
+		add_place(&r->text, at);
+		fl_buf_addf(&r->text, "%s%s\n", note ? "note: " : "", text);
+	}
 	if (note)
 		r->notes++;
 	else
@@ -82,6 +92,7 @@ struct checker {
 	const char *name;
 	struct fl_report *r;
 	struct fl_map *vars; /* of each block, by name */
+	bool *runs;	     /* blocks that some operator runs, and block 0 */
 };
 
 struct view {
@@ -174,6 +185,37 @@ static void check_block_attrs(struct checker *c, const struct fl_place *at)
 	}
 }
 
+static void mark_block(struct checker *c, int32_t idx, int32_t *todo, size_t *n)
+{
+	if (idx < 0 || (size_t)idx >= c->pb->n_blocks || c->runs[idx])
+		return;
+	c->runs[idx] = true;
+	todo[(*n)++] = idx;
+}
+
+/* Transpiled trainers keep the blocks of deleted schedule operators: nothing runs these. */
+static void find_running(struct checker *c)
+{
+	int32_t *todo = FL_NEW_N(int32_t, c->pb->n_blocks + 1);
+	size_t n = 0;
+
+	mark_block(c, 0, todo, &n);
+	while (n) {
+		const fl_pb_block *block = c->pb->blocks[todo[--n]];
+
+		for (size_t i = 0; i < block->n_ops; i++)
+			for (size_t k = 0; k < block->ops[i]->n_attrs; k++) {
+				const fl_pb_attr *a = block->ops[i]->attrs[k];
+
+				if ((int)a->type == FL_ATTR_BLOCK)
+					mark_block(c, a->block_idx, todo, &n);
+				for (size_t b = 0; (int)a->type == FL_ATTR_BLOCKS && b < a->n_blocks_idx; b++)
+					mark_block(c, a->blocks_idx[b], todo, &n);
+			}
+	}
+	fl_free(todo);
+}
+
 /* ---- dataflow ------------------------------------------------------------------------------------ */
 
 static void undeclared(struct checker *c, const struct fl_place *at, const char *what,
@@ -181,8 +223,13 @@ static void undeclared(struct checker *c, const struct fl_place *at, const char 
 {
 	struct fl_near near;
 
+	if (!c->runs[at->block]) {
+		fl_report_note(c->r, at, name, "%s '%.60s': variable '%.100s' is not declared, but no "
+			"operator runs this block", what, slot, name);
+		return;
+	}
 	fl_near_init(&near, name);
-	for (int32_t b = at->block; b >= 0; b = fl_block_parent(c->pb, b))
+	for (int32_t b = fl_report_full(c->r) ? -1 : at->block; b >= 0; b = fl_block_parent(c->pb, b))
 		for (size_t i = 0; i < c->pb->blocks[b]->n_vars; i++)
 			fl_near_try(&near, c->pb->blocks[b]->vars[i]->name);
 	fl_report_problem(c->r, at, "%s '%.60s': variable '%.100s' is not declared%s%.100s%s", what,
@@ -279,8 +326,10 @@ static void check_ops(struct checker *c, struct fl_place *at)
 
 void fl_check_program(const fl_pb_program *pb, const char *name, struct fl_report *r)
 {
-	struct checker c = { pb, name, r, FL_NEW_N(struct fl_map, pb->n_blocks + 1) };
+	struct checker c = { pb, name, r, FL_NEW_N(struct fl_map, pb->n_blocks + 1),
+		FL_NEW_N(bool, pb->n_blocks + 1) };
 
+	find_running(&c);
 	for (size_t i = 0; i < pb->n_blocks; i++)
 		fl_index_vars(pb->blocks[i], &c.vars[i]);
 	for (size_t i = 0; i < pb->n_blocks; i++) {
@@ -297,4 +346,5 @@ void fl_check_program(const fl_pb_program *pb, const char *name, struct fl_repor
 	for (size_t i = 0; i < pb->n_blocks; i++)
 		fl_map_release(&c.vars[i]);
 	fl_free(c.vars);
+	fl_free(c.runs);
 }

@@ -21,6 +21,8 @@ struct fl_report {
 };
 
 void fl_report_release(struct fl_report *r);
+/* Enough lines: more are only counted, and nothing needs to be found out for their text. */
+bool fl_report_full(const struct fl_report *r);
 /* A line "NAME: block 0, op 3 'mul': what" (op NULL: "NAME: block 0: what"; block negative:
  * "NAME: what"). */
 struct fl_place {

@@ -162,16 +162,19 @@ static void check_attrs(const struct fl_place *at, struct fl_report *r, const st
 
 static void unknown_op(const struct fl_place *at, struct fl_report *r)
 {
-	const char *near = fl_op_suggest(at->op->type);
+	bool told = fl_map_has(&r->seen, at->op->type) || fl_report_full(r);
+	const char *near = told ? NULL : fl_op_suggest(at->op->type);
 	struct fl_buf text = FL_BUF_INIT;
 
 	fl_buf_adds(&text, "this build does not know the operator");
 	if (near)
 		fl_buf_addf(&text, ", did you mean '%s'?", near);
-	if (r->strict)
+	if (r->strict) {
 		fl_report_problem(r, at, "%s", fl_buf_str(&text));
-	else
+		fl_map_put(&r->seen, at->op->type, NULL);
+	} else {
 		fl_report_note(r, at, at->op->type, "%s", fl_buf_str(&text));
+	}
 	fl_buf_release(&text);
 }
 

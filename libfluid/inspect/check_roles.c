@@ -186,6 +186,7 @@ static void check_send(struct roles *all, struct trainer *t, const struct server
 	bool is_grad = fl_map_has(&s->grads, base), is_table = strstr(name, ".pserver_") != NULL;
 
 	note_sent(t, s->endpoint, base);
+	note_sent(t, s->endpoint, name);
 	if (!fl_map_has(&s->vars, name) && !fl_map_has(&s->vars, base))
 		fl_report_problem(all->r, &t->at, "'%.100s' is sent to %.60s, which has no such variable",
 			name, s->endpoint);

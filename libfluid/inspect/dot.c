@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/mem.h"
 #include "desc/names.h"
 #include "desc/query.h"
 #include "inspect/show.h"
@@ -12,6 +13,7 @@ struct dot {
 	const fl_pb_program *pb;
 	const struct fl_show *what;
 	struct fl_buf *out;
+	struct fl_map *vars; /* of each block, by name */
 };
 
 /* Graphviz strings know \" and \\ only as escapes; control characters are left out. */
@@ -28,10 +30,10 @@ static void quoted(struct fl_buf *b, const char *s)
 }
 
 /* The block that holds the variable: the same name in another block is another node. */
-static int32_t owner_of(const fl_pb_program *pb, int32_t block, const char *name)
+static int32_t owner_of(const struct dot *d, int32_t block, const char *name)
 {
-	for (int32_t at = block; at >= 0; at = fl_block_parent(pb, at))
-		if (fl_block_var(pb->blocks[at], name))
+	for (int32_t at = block; at >= 0; at = fl_block_parent(d->pb, at))
+		if (fl_map_has(&d->vars[at], name))
 			return at;
 	return block;
 }
@@ -40,18 +42,18 @@ static void var_id(const struct dot *d, int32_t block, const char *name)
 {
 	struct fl_buf id = FL_BUF_INIT;
 
-	fl_buf_addf(&id, "b%d:%s", owner_of(d->pb, block, name), name);
+	fl_buf_addf(&id, "b%d:%s", owner_of(d, block, name), name);
 	quoted(d->out, fl_buf_str(&id));
 	fl_buf_release(&id);
 }
 
 static void var_node(const struct dot *d, int32_t block, const char *name, struct fl_map *seen)
 {
-	const fl_pb_var *v = fl_find_var(d->pb, block, name);
+	const fl_pb_var *v = fl_map_get(&d->vars[owner_of(d, block, name)], name);
 	const fl_pb_tensor *t = v ? fl_var_tensor(v) : NULL;
 	struct fl_buf label = FL_BUF_INIT;
 
-	fl_buf_addf(&label, "%d:%s", owner_of(d->pb, block, name), name);
+	fl_buf_addf(&label, "%d:%s", owner_of(d, block, name), name);
 	if (fl_map_put(seen, fl_buf_str(&label), seen)) {
 		fl_buf_release(&label);
 		return;
@@ -120,8 +122,11 @@ static void op_node(const struct dot *d, const fl_pb_block *block, size_t i, str
 
 void fl_show_dot(const fl_pb_program *pb, const struct fl_show *what, struct fl_buf *out)
 {
-	struct dot d = { pb, what, out };
+	struct dot d = { pb, what, out, FL_NEW_N(struct fl_map, pb->n_blocks + 1) };
 	struct fl_map seen = FL_MAP_INIT;
+
+	for (size_t b = 0; b < pb->n_blocks; b++)
+		fl_index_vars(pb->blocks[b], &d.vars[b]);
 
 	fl_buf_adds(out, "digraph program {\n  node [fontname=\"sans-serif\"];\n");
 	for (size_t b = 0; b < pb->n_blocks; b++) {
@@ -137,5 +142,8 @@ void fl_show_dot(const fl_pb_program *pb, const struct fl_show *what, struct fl_
 		fl_buf_adds(out, "  }\n");
 	}
 	fl_buf_adds(out, "}\n");
+	for (size_t b = 0; b < pb->n_blocks; b++)
+		fl_map_release(&d.vars[b]);
+	fl_free(d.vars);
 	fl_map_release(&seen);
 }
