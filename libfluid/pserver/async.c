@@ -16,6 +16,7 @@
 #include "pserver/mode.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -19,6 +19,7 @@
 #include "pserver/mode.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
