@@ -232,7 +232,9 @@ static enum fl_code check_suffixes(const struct fl_transpiler *t, struct fl_err 
 /* Async schedules advance by every trainer's steps: their counter is a sum (spec section 3.2). */
 static enum fl_code find_counter(struct fl_transpiler *t, struct fl_err *err)
 {
-	for (size_t i = 0; !t->sync && !t->counter && i < t->lr.n; i++) {
+	bool moves = !t->sync && t->opts.mode != FL_MODE_GEO; /* the schedule, to the servers */
+
+	for (size_t i = 0; moves && !t->counter && i < t->lr.n; i++) {
 		const fl_pb_op *op = t->block->ops[t->lr.at[i]];
 
 		if (strcmp(op->type, "increment") || !fl_op_out(op, "Out", 0))
@@ -279,7 +281,8 @@ static enum fl_code add_lookup(struct fl_transpiler *t, size_t i, struct fl_err 
 		return FL_OK;
 	FL_TRY(check_lookup(t, i, err));
 	tp_list_add(&t->lookups, i);
-	if ((int)p->gvar->type->type != FL_SELECTED_ROWS)
+	if ((int)p->gvar->type->type != FL_SELECTED_ROWS ||
+		(t->opts.mode == FL_MODE_GEO && !strcmp(op->type, "nce")))
 		return FL_OK;
 	p->remote = true;
 	fl_map_put(&t->sparse_tables, w, t);

@@ -179,6 +179,25 @@ void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_m
 /* Variables that only optimizers read, so that trainers have no use for them (spec section 9). */
 void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out);
 
+/* ---- geo.c: trainers move on their own, servers add up movements ------------------------------ */
+
+enum fl_code tp_geo_trainer(const struct fl_transpiler *t, struct fl_program **out);
+/* The end of a trainer's startup program. */
+void tp_geo_startup(const struct fl_transpiler *t, struct tp_builder *b);
+/* A server's block for one part; returns the name of what it receives. */
+const char *tp_geo_update(struct tp_builder *b, fl_pb_block *into, const struct tp_pair *p,
+	const struct tp_block *blk);
+
+/* ---- dc.c: gradients corrected for their delay ------------------------------------------------ */
+
+/* The variables that hold what each trainer last received of a part. */
+void tp_dc_vars(const struct fl_transpiler *t, struct tp_builder *b, const char *param);
+/* Appends the correction; returns the name of the corrected gradient. *temps numbers temporaries. */
+const char *tp_dc_compensate(const struct fl_transpiler *t, struct tp_builder *b, fl_pb_block *into,
+	const char *param, const char *grad, int *temps);
+/* The end of a server's startup program: all trainers start from the parameter. */
+void tp_dc_startup(const struct fl_transpiler *t, struct tp_builder *b, const char *param);
+
 /* ---- passes that write a role ----------------------------------------------------------------- */
 
 enum fl_code tp_trainer_main(const struct fl_transpiler *t, int trainer, struct fl_program **out,

@@ -102,7 +102,7 @@ void tp_place(struct fl_transpiler *t)
 	t->send_order = FL_ARENA_NEW_N(t->arena, size_t, t->n_pairs);
 	for (size_t i = 0; i < t->n_pairs; i++)
 		t->send_order[i] = i;
-	if (!t->opts.slice_var_up)
+	if (!t->opts.slice_var_up && t->opts.mode != FL_MODE_GEO)
 		tp_shuffle((uint32_t)t->opts.random_seed, t->send_order, t->n_pairs);
 	for (size_t i = 0; i < t->n_pairs; i++) {
 		struct tp_pair *p = &t->pairs[t->send_order[i]];

@@ -28,6 +28,7 @@ struct server {
 	const char **grad_to_block, **sparse_grad_to_param;
 	size_t n_grads, n_sparse;
 	int lr_block; /* -1: none */
+	int temps;    /* temporaries of dc.c so far */
 	bool *copied; /* by block of the input: a part of the schedule already */
 };
 
@@ -42,8 +43,12 @@ static void own_var(struct server *s, const struct tp_pair *p, const struct tp_b
 		tp_block_var(&s->b, blk->param, p->pvar, blk, true);
 	else
 		tp_clone_var(&s->b, p->pvar, true);
+	if (t->opts.mode == FL_MODE_GEO)
+		return;
 	grad = p->split ? tp_block_var(&s->b, blk->grad, p->gvar, blk, true)
 			: tp_make_var(&s->b, blk->grad, p->gvar, NULL, 0, 0, true);
+	if (t->opts.enable_dc_asgd)
+		tp_dc_vars(t, &s->b, blk->param);
 	fl_map_put(&s->args, p->param, (void *)(uintptr_t)blk->param);
 	fl_map_put(&s->args, p->grad, (void *)(uintptr_t)blk->grad);
 	if (!t->by_sender)
@@ -186,6 +191,12 @@ static enum fl_code copy_optimizer(struct server *s, fl_pb_block *into, size_t i
 				op->inputs[k]->arguments[a], blk, err));
 	FL_TRY(move_args(s, i, op->inputs, op->n_inputs, err));
 	FL_TRY(move_args(s, i, op->outputs, op->n_outputs, err));
+	if (s->t->opts.enable_dc_asgd) {
+		const char *grad = tp_dc_compensate(s->t, &s->b, into, blk->param,
+			fl_op_in(op, "Grad", 0), &s->temps);
+
+		fl_op_set_input(s->b.prog, op, "Grad", &grad, 1);
+	}
 	fl_op_sort_attrs(op);
 	fl_push_op(s->b.prog, into, op);
 	return FL_OK;
@@ -302,7 +313,7 @@ static enum fl_code schedule(struct server *s, struct fl_err *err)
 	fl_pb_block *into;
 
 	s->lr_block = -1;
-	if (!t->lr.n)
+	if (!t->lr.n || t->opts.mode == FL_MODE_GEO)
 		return FL_OK;
 	into = fl_add_block(s->b.prog, 0);
 	s->lr_block = into->idx;
@@ -352,18 +363,22 @@ static enum fl_code update(struct server *s, int32_t parent, const struct tp_pai
 	const struct tp_block *blk, struct fl_err *err)
 {
 	fl_pb_block *into = fl_add_block(s->b.prog, parent);
+	bool geo = s->t->opts.mode == FL_MODE_GEO;
+	const char *from = geo ? tp_geo_update(&s->b, into, p, blk) : blk->grad;
 
 	tp_list_add(&s->blocks, (size_t)into->idx);
 	s->grad_to_block[s->n_grads++] =
-		fl_arena_strfmt(s->b.prog->arena, "%s:%d", blk->grad, into->idx);
+		fl_arena_strfmt(s->b.prog->arena, "%s:%d", from, into->idx);
+	if (geo ? p->remote : updates_rows(s->t, p))
+		s->sparse_grad_to_param[s->n_sparse++] =
+			fl_arena_strfmt(s->b.prog->arena, "%s:%s", from, blk->param);
+	if (geo)
+		return FL_OK;
 	merge(s, into, blk);
 	for (size_t k = 0; k < p->ops.n; k++)
 		FL_TRY(p->ops.at[k] == p->optimizer
 				? copy_optimizer(s, into, p->ops.at[k], blk, err)
 				: copy_plain(s, into, p->ops.at[k], err));
-	if (updates_rows(s->t, p))
-		s->sparse_grad_to_param[s->n_sparse++] =
-			fl_arena_strfmt(s->b.prog->arena, "%s:%s", blk->grad, blk->param);
 	return FL_OK;
 }
 
@@ -417,7 +432,8 @@ static void serve(struct server *s)
 	fl_op_set_input(prog, op, "X", s->inputs, s->n_inputs);
 	fl_op_set_blocks(prog, op, "optimize_blocks", blocks, s->blocks.n);
 	fl_op_set_str(prog, op, "endpoint", t->opts.pservers[s->id]);
-	fl_op_set_int(prog, op, "pserver_id", (int32_t)s->id);
+	fl_op_set_int(prog, op, "pserver_id",
+		t->opts.mode == FL_MODE_GEO ? -1 : (int32_t)s->id);
 	fl_op_set_int(prog, op, "Fanin", t->opts.trainers);
 	fl_op_set_int(prog, op, "distributed_mode", t->dist_mode);
 	fl_op_set_strs(prog, op, "grad_to_block_id", s->grad_to_block, s->n_grads);

@@ -142,22 +142,32 @@ static void start_counters(const struct fl_transpiler *t, struct tp_builder *b)
 	fl_free(ops);
 }
 
+static void drop_optimizer_inits(const struct fl_transpiler *t, struct tp_builder *b)
+{
+	struct fl_map vars;
+
+	fl_map_init(&vars);
+	tp_optimizer_vars(t, &vars);
+	drop_writers(b, &vars);
+	tp_drop_vars(b, &vars);
+	fl_map_release(&vars);
+}
+
 enum fl_code tp_trainer_startup(const struct fl_transpiler *t, int trainer,
 	struct fl_program **out, struct fl_err *err)
 {
 	struct tp_builder b;
-	struct fl_map vars;
-	enum fl_code code;
+	enum fl_code code = FL_OK;
 
 	tp_builder_init(&b, fl_program_clone(t->startup));
 	start_counters(t, &b);
 	fetch_all(t, &b, trainer);
-	fl_map_init(&vars);
-	tp_optimizer_vars(t, &vars);
-	drop_writers(&b, &vars);
-	tp_drop_vars(&b, &vars);
-	fl_map_release(&vars);
-	code = fake_tables(t, &b, err);
+	if (t->opts.mode == FL_MODE_GEO) {
+		tp_geo_startup(t, &b);
+	} else {
+		drop_optimizer_inits(t, &b);
+		code = fake_tables(t, &b, err);
+	}
 	for (size_t i = 0; i < b.block->n_ops; i++)
 		fl_op_sort_attrs(b.block->ops[i]);
 	tp_builder_release(&b);
@@ -325,6 +335,11 @@ enum fl_code tp_pserver_startup(const struct fl_transpiler *t, size_t server,
 	find_inits(&s, &ops);
 	for (size_t i = 0; code == FL_OK && i < ops.n; i++)
 		code = copy_init(&s, ops.at[i], t->startup->pb->blocks[0]->ops[ops.at[i]], err);
+	for (size_t i = 0; t->opts.enable_dc_asgd && i < t->n_owned[server]; i++) {
+		const struct tp_owned *o = &t->owned[server][i];
+
+		tp_dc_startup(t, &s.b, t->pairs[o->pair].blocks[o->block].param);
+	}
 	tp_list_release(&ops);
 	fl_map_release(&s.names);
 	tp_builder_release(&s.b);

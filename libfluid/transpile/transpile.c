@@ -50,13 +50,9 @@ static void index_inits(struct fl_transpiler *t)
 
 static enum fl_code check_supported(const struct fl_transpile_opts *opts, struct fl_err *err)
 {
-	const char *what = opts->mode == FL_MODE_GEO		   ? "--mode geo"
-			   : opts->enable_dc_asgd		   ? "--enable-dc-asgd"
-			   : opts->lr_steps == FL_LR_PER_TRAINER ? "--lr-steps per-trainer"
-								   : NULL;
-
-	if (what)
-		return fl_err_set(err, FL_EUNSUPPORTED, "this build cannot transpile with '%s'", what);
+	if (opts->lr_steps == FL_LR_PER_TRAINER)
+		return fl_err_set(err, FL_EUNSUPPORTED,
+			"this build cannot transpile with '--lr-steps per-trainer'");
 	return FL_OK;
 }
 
@@ -156,7 +152,8 @@ enum fl_code fl_transpile_trainer(const struct fl_transpiler *t, int trainer_id,
 		return fl_err_set(err, FL_EINVAL, "there is no trainer %d: %d trainers count from 0",
 			trainer_id, t->opts.trainers);
 	memset(out, 0, sizeof *out);
-	code = tp_trainer_main(t, trainer_id, &out->main, err);
+	code = t->opts.mode == FL_MODE_GEO ? tp_geo_trainer(t, &out->main)
+					   : tp_trainer_main(t, trainer_id, &out->main, err);
 	if (code == FL_OK)
 		code = tp_trainer_startup(t, trainer_id, &out->startup, err);
 	if (code == FL_OK)
