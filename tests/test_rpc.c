@@ -67,6 +67,8 @@ static void keep(struct keeper *k, struct fl_rpc_call *call)
 	}
 	if (fl_call_take(call, var, &err))
 		fl_call_reply_error(call, fl_rpc_status(err.code), err.msg);
+	else if (fl_call_take(call, var, &err) != FL_ESTATE)
+		fl_call_reply_error(call, GRPC_STATUS_INTERNAL, "taken twice");
 	else
 		fl_call_reply_void(call);
 }

@@ -75,7 +75,7 @@ static enum fl_code decode(const char *hex, size_t piece, struct fl_varmsg *m, s
 	spans = cut(&b, piece, &n);
 	code = fl_varmsg_decode(spans, n, m, err);
 	if (!code && var) {
-		code = fl_varmsg_take(m, spans, n, var, err);
+		code = fl_varmsg_take(m, spans, n, NULL, var, err);
 		if (code)
 			fl_varmsg_release(m);
 	}
@@ -352,7 +352,7 @@ static void round_trip(const char *path)
 	spans = cut(&in, 61, &n);
 	ck_assert_msg(!fl_varmsg_decode(spans, n, &m, &err), "%s: %s", path, err.msg);
 	if (m.payload != SIZE_MAX)
-		ck_assert_msg(!fl_varmsg_take(&m, spans, n, var, &err), "%s: %s", path, err.msg);
+		ck_assert_msg(!fl_varmsg_take(&m, spans, n, NULL, var, &err), "%s: %s", path, err.msg);
 	encode(&m, m.payload != SIZE_MAX ? var : NULL, &out);
 	ck_assert_msg(in.len == out.len && !memcmp(fl_buf_str(&in), fl_buf_str(&out), in.len), "%s",
 		path);

@@ -153,7 +153,7 @@ static enum fl_code take_reply(struct call *c, struct fl_err *err)
 	if (fl_varmsg_decode(c->reply.spans, c->reply.n, &m, err))
 		return bad_reply(c, err);
 	if (name_fits(&c->r->msg, m.varname))
-		code = fl_varmsg_take(&m, c->reply.spans, c->reply.n, c->r->var, err);
+		code = fl_bytes_take(&c->reply, &m, c->r->var, err);
 	else
 		code = fl_err_set(err, FL_EPEER, "it is named '%s'", m.varname);
 	fl_varmsg_release(&m);

@@ -10,20 +10,27 @@
 #include <grpc/slice.h>
 #include <grpc/support/log.h>
 #include <limits.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/mem.h"
 #include "rpc/handed.h"
+
+enum { GIVE_BACK = 64 << 20 };
 
 void fl_bytes_open(struct fl_bytes *b)
 {
 	grpc_byte_buffer_reader reader;
 	grpc_slice *slice;
-	size_t cap = 0;
+	size_t cap = 0, cap_slices = 0;
 
 	if (!b->buffer || !grpc_byte_buffer_reader_init(&reader, b->buffer))
 		return;
 	while (grpc_byte_buffer_reader_peek(&reader, &slice)) {
 		fl_grow(&b->spans, &cap, b->n + 1, sizeof *b->spans);
+		fl_grow(&b->slices, &cap_slices, b->n + 1, sizeof *b->slices);
+		b->slices[b->n] = slice;
 		b->spans[b->n++] = (struct fl_span){ GRPC_SLICE_START_PTR(*slice),
 			GRPC_SLICE_LENGTH(*slice) };
 	}
@@ -35,7 +42,44 @@ void fl_bytes_release(struct fl_bytes *b)
 	if (b->buffer)
 		grpc_byte_buffer_destroy(b->buffer);
 	fl_free(b->spans);
+	fl_free(b->slices);
 	*b = (struct fl_bytes){ 0 };
+}
+
+/* gRPC's slices are of a size that malloc keeps for itself; of a very large message so much would
+ * stay that the process had it twice. */
+static void give_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+static void drop_slice(void *arg, const struct fl_span *span)
+{
+	struct fl_bytes *b = arg;
+	grpc_slice *slice = b->slices[span - b->spans];
+
+	grpc_slice_unref(*slice);
+	*slice = grpc_empty_slice();
+	b->freed += span->n;
+	if (b->freed >= GIVE_BACK) {
+		give_back();
+		b->freed = 0;
+	}
+}
+
+enum fl_code fl_bytes_take(struct fl_bytes *b, const struct fl_varmsg *m, struct fl_var *var,
+	struct fl_err *err)
+{
+	struct fl_span_drop drop = { drop_slice, b };
+
+	if (b->taken)
+		return fl_err_set(err, FL_ESTATE, "the value of message '%s' was taken before",
+			m->varname);
+	FL_TRY(fl_varmsg_take(m, b->spans, b->n, &drop, var, err));
+	b->taken = true;
+	return FL_OK;
 }
 
 static void drop_mem(void *mem)

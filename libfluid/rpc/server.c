@@ -314,7 +314,7 @@ const char *fl_call_metadata(const struct fl_rpc_call *call, const char *key)
 
 enum fl_code fl_call_take(struct fl_rpc_call *call, struct fl_var *var, struct fl_err *err)
 {
-	return fl_varmsg_take(&call->msg, call->bytes.spans, call->bytes.n, var, err);
+	return fl_bytes_take(&call->bytes, &call->msg, var, err);
 }
 
 void fl_call_reply_void(struct fl_rpc_call *call)

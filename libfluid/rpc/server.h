@@ -36,7 +36,7 @@ const char *fl_call_metadata(const struct fl_rpc_call *call, const char *key);
 
 /* Copies the payload from gRPC's slices into *var, once: kind, dtype, dims, LoD, rows as the header
  * says, after all sizes are checked. EINVAL, EUNSUPPORTED, ELIMIT, ENOMEM: the message is wrong or
- * does not fit; *var is unchanged. */
+ * does not fit; *var is unchanged. The message is freed as it is copied: a second call is ESTATE. */
 enum fl_code fl_call_take(struct fl_rpc_call *call, struct fl_var *var, struct fl_err *err);
 
 /* Replies, each ends the call (the pointer is dead afterwards). From any thread, at any time. */

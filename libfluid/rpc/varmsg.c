@@ -19,11 +19,12 @@ struct cursor {
 	size_t spans;		    /* how many are left, the current one included */
 	size_t at;		    /* position in it */
 	size_t pos, total;	    /* position in the message, its length */
+	const struct fl_span_drop *drop; /* NULL: nobody wants the pieces back */
 };
 
 static struct cursor cursor_at(const struct fl_span *spans, size_t n)
 {
-	struct cursor c = { spans, n, 0, 0, 0 };
+	struct cursor c = { .span = spans, .spans = n };
 
 	for (size_t i = 0; i < n; i++)
 		c.total += spans[i].n;
@@ -48,6 +49,8 @@ static void take(struct cursor *c, void *dst, size_t n)
 		n -= piece;
 		c->at += piece;
 		if (c->at == c->span->n && c->spans > 1) {
+			if (c->drop)
+				c->drop->drop(c->drop->arg, c->span);
 			c->span++;
 			c->spans--;
 			c->at = 0;
@@ -428,7 +431,7 @@ enum fl_code fl_varmsg_check(const struct fl_varmsg *m, const struct fl_span *sp
 
 /* The payload's only copy. */
 static enum fl_code fill(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
-	struct fl_tensor *t, struct fl_err *err)
+	const struct fl_span_drop *drop, struct fl_tensor *t, struct fl_err *err)
 {
 	struct cursor c = cursor_at(spans, n);
 
@@ -436,6 +439,7 @@ static enum fl_code fill(const struct fl_varmsg *m, const struct fl_span *spans,
 	if (!bytes_of(m->payload))
 		return FL_OK;
 	take(&c, NULL, m->payload_at);
+	c.drop = drop;
 	take(&c, fl_data(t), m->payload);
 	return FL_OK;
 }
@@ -460,20 +464,20 @@ static struct fl_tensor *value_of(struct fl_var *var)
 }
 
 enum fl_code fl_varmsg_take(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
-	struct fl_var *var, struct fl_err *err)
+	const struct fl_span_drop *drop, struct fl_var *var, struct fl_err *err)
 {
 	int kind = m->type == FL_MSG_SELECTED_ROWS ? FL_SELECTED_ROWS : FL_LOD_TENSOR;
 	enum fl_code code;
 
 	FL_TRY(fl_varmsg_check(m, spans, n, err));
 	if (var->kind == kind) {
-		FL_TRY(fill(m, spans, n, value_of(var), err));
+		FL_TRY(fill(m, spans, n, drop, value_of(var), err));
 	} else {
 		/* The old value goes only when there is memory for the new one. */
 		struct fl_tensor t;
 
 		fl_tensor_init(&t);
-		code = fill(m, spans, n, &t, err);
+		code = fill(m, spans, n, drop, &t, err);
 		if (!code) {
 			fl_var_set_kind(var, kind);
 			fl_tensor_share(value_of(var), &t);

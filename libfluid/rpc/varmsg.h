@@ -46,6 +46,13 @@ struct fl_span {
 	size_t n;
 };
 
+/* Told of each piece whose payload has been copied, so that it may be freed while the rest is
+ * copied: a large message and its tensor then need not be in memory at once. */
+struct fl_span_drop {
+	void (*drop)(void *arg, const struct fl_span *span);
+	void *arg;
+};
+
 void fl_varmsg_release(struct fl_varmsg *m);
 
 /* Reads a message that lies in n spans. Accepts packed and unpacked numbers and any order in which
@@ -59,9 +66,9 @@ enum fl_code fl_varmsg_decode(const struct fl_span *spans, size_t n, struct fl_v
 enum fl_code fl_varmsg_check(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
 	struct fl_err *err);
 /* Checks, then gives *var the message's kind, type, shape, LoD, height and rows, and copies the
- * payload into it. On an error *var is as it was. */
+ * payload into it. On an error *var is as it was. `drop` may be NULL. */
 enum fl_code fl_varmsg_take(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
-	struct fl_var *var, struct fl_err *err);
+	const struct fl_span_drop *drop, struct fl_var *var, struct fl_err *err);
 
 /* Appends the header: every field of *m but 8 and 9. NULL strings count as empty. */
 void fl_varmsg_encode_header(const struct fl_varmsg *m, struct fl_buf *b);

@@ -63,7 +63,7 @@ static void again(struct fl_varmsg *m, const struct fl_var *var)
 	span = (struct fl_span){ (uint8_t *)first.data, first.len };
 	if (fl_varmsg_decode(&span, 1, &back, NULL))
 		abort();
-	if (fl_varmsg_take(&back, &span, 1, copy, NULL) || fl_varmsg_encode(&back, copy, &parts, NULL))
+	if (fl_varmsg_take(&back, &span, 1, NULL, copy, NULL) || fl_varmsg_encode(&back, copy, &parts, NULL))
 		abort();
 	join(&second, &parts);
 	fl_varmsg_parts_release(&parts);
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!fl_varmsg_decode(spans, n, &m, &err)) {
 		var = fl_var_new("v", FL_LOD_TENSOR);
 		/* A nameless message, which cannot be made here, need not survive. */
-		if (!fl_varmsg_take(&m, spans, n, var, &err) && *m.varname)
+		if (!fl_varmsg_take(&m, spans, n, NULL, var, &err) && *m.varname)
 			again(&m, var);
 		fl_var_free(var);
 		fl_varmsg_release(&m);
