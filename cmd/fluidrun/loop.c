@@ -46,25 +46,25 @@ static enum fl_code add_fetches(struct loop *l, struct fl_err *err)
 	return FL_OK;
 }
 
-/* Where the shards come from: the options, else (for a program that sends) they must be said. */
+/* A program that sends nothing reads everything; one that sends must know its part. */
 static enum fl_code shard(const struct run *r, struct feed_opts *o, struct fl_err *err)
 {
-	const struct options *opt = r->opt;
-
 	o->trainer = 0;
 	o->trainers = 1;
-	if (opt->no_shard || !r->sends)
+	if (r->opt->no_shard || !r->sends || !r->opt->feed.n)
 		return FL_OK;
-	if (opt->trainers < 0 && opt->feed.n)
+	if (r->trainers < 1)
 		return fl_err_set(err, FL_EINVAL,
-			"the program sends to servers: say which part of the data is this trainer's, with "
-			"--trainer-id and --trainers, or --no-shard");
-	if (opt->trainers > 1 && opt->trainer_id < 0)
+			"the program sends to servers, but says not how many trainers there are: give "
+			"--trainers, or --no-shard to read all data");
+	if (r->trainer < 0 && r->trainers > 1)
 		return fl_err_set(err, FL_EINVAL, "option '--trainers' needs '--trainer-id'");
-	if (opt->trainers > 0) {
-		o->trainers = opt->trainers;
-		o->trainer = opt->trainer_id < 0 ? 0 : opt->trainer_id;
-	}
+	o->trainers = r->trainers;
+	o->trainer = r->trainer < 0 ? 0 : r->trainer;
+	if (o->trainer >= o->trainers)
+		return fl_err_set(err, FL_EINVAL,
+			"the program is trainer %lld's, but there are only %lld (counted from 0)",
+			(long long)o->trainer, (long long)o->trainers);
 	return FL_OK;
 }
 

@@ -100,6 +100,7 @@ static enum fl_code run_all(struct run *r, const struct tls *tls, struct fl_err 
 	enum fl_code code;
 
 	run_declare(r);
+	FL_TRY(run_find_trainer(r, err));
 	FL_TRY(run_connect(r, tls, err));
 	if (r->startup)
 		FL_TRY(run_startup(r, err));

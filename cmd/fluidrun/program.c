@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/near.h"
+#include "desc/fingerprint.h"
 #include "desc/names.h"
 #include "desc/query.h"
 #include "ops/op.h"
@@ -234,7 +235,8 @@ const fl_pb_op *program_find_op(const fl_pb_program *pb, const char *type)
 	return NULL;
 }
 
-int64_t program_trainer_id(const fl_pb_program *pb)
+/* The number that operators that talk to servers carry; -1: none does. */
+static int64_t trainer_of_ops(const fl_pb_program *pb)
 {
 	static const char *const types[] = { "send", "recv", "send_barrier", "fetch_barrier" };
 	const fl_pb_block *b = pb->blocks[0];
@@ -243,7 +245,22 @@ int64_t program_trainer_id(const fl_pb_program *pb)
 		for (size_t t = 0; t < FL_COUNT(types); t++)
 			if (!strcmp(b->ops[i]->type, types[t]) && fl_op_attr(b->ops[i], "trainer_id"))
 				return fl_attr_int(b->ops[i], "trainer_id", 0);
-	return 0;
+	return -1;
+}
+
+enum fl_code run_find_trainer(struct run *r, struct fl_err *err)
+{
+	struct fl_fingerprint fp = { .id = -1, .trainers = -1 };
+	enum fl_code code = fl_fingerprint_get(r->main, &fp, err);
+
+	if (code != FL_OK && code != FL_ENOTFOUND)
+		return code;
+	if (code != FL_OK || fp.role != FL_ROLE_TRAINER)
+		fp.id = fp.trainers = -1;
+	r->trainers = r->opt->trainers > 0 ? r->opt->trainers : fp.trainers;
+	r->trainer = r->opt->trainer_id >= 0 ? r->opt->trainer_id
+		     : fp.id >= 0	     ? fp.id : trainer_of_ops(r->main->pb);
+	return FL_OK;
 }
 
 enum fl_code program_need_var(const fl_pb_program *pb, const char *what, const char *name,

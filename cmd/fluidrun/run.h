@@ -17,6 +17,7 @@ struct run {
 	struct fl_exec_env env;
 	uint64_t seed_source;
 	int threads;
+	int64_t trainer, trainers; /* the shard: of the options, else of the program; -1: not known */
 	int stop_fd;
 	bool serves; /* MAIN has listen_and_serv */
 	bool sends;  /* MAIN talks to servers: a trainer's program */
@@ -29,8 +30,9 @@ struct run {
 /* Loads MAIN (a file or the folder of a saved model), --startup and --eval, and rewrites endpoints.
  * An error here is unreadable input. */
 enum fl_code run_load_programs(struct run *r, struct fl_err *err);
-/* The trainer's number that its send and recv operators carry (0: none does). */
-int64_t program_trainer_id(const fl_pb_program *pb);
+/* Finds out which trainer this is: the options say it, else the program's fingerprint record;
+ * r->trainer, not r->trainers, also from the operators that send. EFORMAT: a damaged record. */
+enum fl_code run_find_trainer(struct run *r, struct fl_err *err);
 /* Does an operator of that type stand in block 0? NULL: no. */
 const fl_pb_op *program_find_op(const fl_pb_program *pb, const char *type);
 /* The endpoints that operators of both programs talk to, each once; owned array of borrowed

@@ -55,14 +55,12 @@ static enum fl_code serve(void *arg, const fl_pb_op *op, struct fl_err *err)
 static enum fl_code connect_client(struct run *r, const struct tls *tls, const char *const *servers,
 	size_t n, struct fl_err *err)
 {
-	struct fl_client_opts o = { .trainer_id = r->opt->trainer_id,
+	struct fl_client_opts o = { .trainer_id = r->trainer < 0 ? 0 : r->trainer,
 		.deadline_ms = (int)r->opt->rpc_deadline,
 		.retry_times = (int)r->opt->rpc_retry_times,
 		.wait_servers_s = r->opt->wait_servers, .log = r->env.log,
 		.tls_cert = text(&tls->cert), .tls_key = text(&tls->key), .tls_ca = text(&tls->ca) };
 
-	if (o.trainer_id < 0)
-		o.trainer_id = program_trainer_id(r->main->pb);
 	r->client = fl_client_new(&o);
 	fl_client_host(r->client, &r->host);
 	return fl_client_wait(r->client, servers, n, err);

@@ -166,6 +166,8 @@ static enum fl_code read_lines(struct text *t, char *s, size_t n, struct fl_err 
 				"'%s' line %zu: a zero byte, this is no text (nor npy, IDX or a stream)",
 				t->name, t->line);
 		*stop = 0;
+		if (stop > s && stop[-1] == '\r')
+			stop[-1] = 0;
 		if (used && s[strspn(s, " \t\r")]) {
 			if (!t->rows)
 				t->separator = find_separator(s);
