@@ -224,7 +224,8 @@ static bool enqueue(struct async *a, struct fl_req *req)
 /* True: the Get waits for the end of an update. */
 static bool get(struct async *a, struct fl_req *req)
 {
-	struct exec *e = fl_map_get(&a->owners, req->name);
+	struct exec *e = fl_map_get(&a->owners,
+		req->kind == FL_REQ_PREFETCH ? req->msg->table_name : req->name);
 	pthread_mutex_t *lock = e ? &e->lock : &a->rate_lock;
 	bool wait;
 
@@ -294,11 +295,11 @@ static bool admit(struct async *a, struct fl_req *req)
 		return enqueue(a, req);
 	case FL_REQ_GET:
 	case FL_REQ_GET_NOW:
+	case FL_REQ_PREFETCH:
 		return get(a, req);
 	case FL_REQ_COMPLETE:
 		fl_serv_complete(a->serv, req);
 		return false;
-	case FL_REQ_PREFETCH:
 	case FL_REQ_CHECKPOINT:
 		fl_req_refuse(req, FL_STATUS_UNIMPLEMENTED, "not offered by this server");
 		return false;
@@ -319,6 +320,8 @@ static void async_call(struct fl_serv *serv, struct fl_req *req)
 
 	if (req->kind == FL_REQ_GRAD)
 		take(a, req);
+	else if (req->kind == FL_REQ_PREFETCH)
+		fl_prefetch_take(req);
 	pthread_mutex_lock(&serv->lock);
 	if (!req->status && serv->ending)
 		fl_serv_refuse_ending(req);

@@ -84,8 +84,12 @@ void fl_serv_done(struct fl_serv *serv);
 /* Under serv->lock: answers COMPLETE of a known trainer; ends the server after the last. True when
  * the set of live trainers got smaller. */
 bool fl_serv_complete(struct fl_serv *serv, struct fl_req *req);
-/* Answers a Get from the scope. */
+/* Answers a Get or a prefetch from the scope. */
 void fl_serv_give(struct fl_serv *serv, struct fl_req *req);
+/* Decodes the row numbers of a prefetch; under no lock. False: refused. */
+bool fl_prefetch_take(struct fl_req *req);
+/* Answers it with the rows. */
+void fl_prefetch_give(struct fl_serv *serv, struct fl_req *req);
 /* The answer of all calls while the server ends. */
 void fl_serv_refuse_ending(struct fl_req *req);
 

@@ -192,7 +192,9 @@ bool fl_serv_complete(struct fl_serv *serv, struct fl_req *req)
 
 void fl_serv_give(struct fl_serv *serv, struct fl_req *req)
 {
-	if (req->msg->table_name && *req->msg->table_name)
+	if (req->kind == FL_REQ_PREFETCH)
+		fl_prefetch_give(serv, req);
+	else if (req->msg->table_name && *req->msg->table_name)
 		fl_req_refuse(req, FL_STATUS_UNIMPLEMENTED,
 			"'%s': a table's changed rows (geo) are not offered by this server",
 			req->name);

@@ -372,6 +372,7 @@ static void admit(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 		admit_fetch(s, req, out);
 		return;
 	case FL_REQ_GET_NOW:
+	case FL_REQ_PREFETCH:
 		if (s->phase == RUN) {
 			park(s, req);
 			return;
@@ -395,6 +396,8 @@ static void admit(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 /* Decodes outside of the lock. False: refused. */
 static bool take(struct fl_serv *serv, struct fl_req *req)
 {
+	if (req->kind == FL_REQ_PREFETCH)
+		return fl_prefetch_take(req);
 	if (req->kind != FL_REQ_GRAD)
 		return true;
 	req->grad = fl_table_grad(&serv->table, req->name,
