@@ -105,7 +105,7 @@ static enum fl_code add_pair(struct fl_transpiler *t, size_t op, const char *par
 	p->grad = grad;
 	p->pvar = tensor_var(t, param);
 	p->gvar = tensor_var(t, grad);
-	p->writer = SIZE_MAX;
+	p->writer = p->first_writer = SIZE_MAX;
 	p->optimizer = SIZE_MAX;
 	if (!p->pvar || !p->gvar)
 		return tp_refuse(err, t, op, "op_role_var names '%s', which is no tensor of block 0",
@@ -195,6 +195,8 @@ static enum fl_code find_writers(struct fl_transpiler *t, struct fl_err *err)
 				struct tp_pair *p = fl_map_get(&t->pair_of_grad,
 					op->outputs[s]->arguments[a]);
 
+				if (p && p->writer == SIZE_MAX)
+					p->first_writer = i;
 				if (p)
 					p->writer = i;
 			}
@@ -270,10 +272,8 @@ static enum fl_code add_lookup(struct fl_transpiler *t, size_t i, struct fl_err 
 	w = fl_op_in(op, strcmp(op->type, "nce") ? "W" : "Weight", 0);
 	if (!w)
 		return tp_refuse(err, t, i, "has no table");
-	if (fl_attr_bool(op, "is_distributed", false))
-		return tp_refuse(err, t, i,
-			"table '%s' is distributed (is_distributed=True), which this build cannot "
-			"place; use is_sparse=True alone", w);
+	if (t->table && !strcmp(w, t->table->param))
+		return FL_OK;
 	if (fl_attr_bool(op, "is_sparse", false) && strcmp(op->type, "lookup_table_v2"))
 		fl_map_put(&t->sparse_tables, w, t);
 	p = fl_map_get(&t->pair_of_param, w);
@@ -296,6 +296,7 @@ enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err)
 	FL_TRY(find_writers(t, err));
 	FL_TRY(check_suffixes(t, err));
 	FL_TRY(find_counter(t, err));
+	FL_TRY(tp_find_table(t, err));
 	for (size_t i = 0; i < t->block->n_ops; i++)
 		FL_TRY(add_lookup(t, i, err));
 	return FL_OK;

@@ -39,6 +39,7 @@ struct tp_pair {
 	struct tp_block *blocks;
 	size_t n;
 	size_t writer;	    /* the last operator of block 0 that writes the gradient */
+	size_t first_writer;
 	size_t optimizer;   /* index of the optimizer's operator in block 0 */
 	struct tp_list ops; /* decay operators and the optimizer, in program order */
 	bool remote;	    /* rows are fetched by id: the trainer never receives the whole */
@@ -67,6 +68,8 @@ struct fl_transpiler {
 	unsigned char *kind;	     /* by operator: enum tp_kind */
 	struct tp_list opt, lr;	     /* TP_OPT and TP_LR operators in order */
 	struct tp_list optimizers;   /* those of opt that are optimizers */
+	struct tp_pair *table;	     /* the distributed table, not among pairs; NULL: none */
+	struct tp_list table_lookups;
 	struct tp_list lookups;	     /* embedding lookups that fetch rows by id (remote_prefetch) */
 	struct tp_pair *pairs;
 	size_t n_pairs;
@@ -178,6 +181,22 @@ void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_m
 
 /* Variables that only optimizers read, so that trainers have no use for them (spec section 9). */
 void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out);
+
+/* ---- table.c: the distributed lookup table ----------------------------------------------------- */
+
+/* Finds it, and takes it out of the pairs. */
+enum fl_code tp_find_table(struct fl_transpiler *t, struct fl_err *err);
+/* What stands in place of its lookups, and what sends its gradient. */
+void tp_table_lookup(const struct fl_transpiler *t, struct tp_builder *b, fl_pb_op *ops[3]);
+void tp_table_send(const struct fl_transpiler *t, struct tp_builder *b, int trainer,
+	const char *dummy, fl_pb_op *ops[2]);
+/* A server's blocks for its rows. */
+struct tp_table_blocks {
+	int32_t optimize, checkpoint;
+	const char *grad_to_block, *prefetch; /* entries "NAME:BLOCK" */
+};
+struct tp_table_blocks tp_table_server(const struct fl_transpiler *t, struct tp_builder *b,
+	int32_t parent, size_t server);
 
 /* ---- geo.c: trainers move on their own, servers add up movements ------------------------------ */
 

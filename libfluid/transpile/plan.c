@@ -61,6 +61,16 @@ static int64_t state_bytes(const struct fl_transpiler *t, const struct tp_pair *
 	return sum;
 }
 
+/* A server's rows of the distributed table; no more than what numel_of allows. */
+static int64_t table_bytes(const struct fl_transpiler *t)
+{
+	const fl_pb_tensor *w = fl_var_tensor(t->table->pvar);
+	int64_t n = (int64_t)t->opts.n_pservers, numel = numel_of(t->table->pvar);
+	int64_t width = w->dims[0] > 0 ? numel / w->dims[0] : 0;
+
+	return (w->dims[0] + n - 1) / n * width * tp_dtype_size(fl_var_dtype(t->table->pvar));
+}
+
 void fl_plan_make(const struct fl_transpiler *t, struct fl_plan *out)
 {
 	*out = (struct fl_plan){ .n_servers = t->opts.n_pservers, .n_params = t->n_pairs };
@@ -83,6 +93,10 @@ void fl_plan_make(const struct fl_transpiler *t, struct fl_plan *out)
 			if (!p->remote)
 				add_to(&out->recv_bytes, bytes);
 		}
+	for (size_t i = 0; t->table && i < out->n_servers; i++)
+		add_to(&out->servers[i].param_bytes, table_bytes(t));
+	if (t->table)
+		add_to(&out->param_bytes, table_bytes(t) * (int64_t)out->n_servers);
 	for (size_t i = 0; i < out->n_servers; i++)
 		if (out->servers[i].param_bytes > out->servers[out->fullest].param_bytes)
 			out->fullest = i;
@@ -235,7 +249,15 @@ void fl_plan_json(const struct fl_transpiler *t, struct fl_buf *out)
 	fl_buf_adds(out, "],\n \"parameters\":[");
 	for (size_t i = 0; i < t->n_pairs; i++)
 		put_param(t, i, out);
-	fl_buf_adds(out, "]}\n");
+	fl_buf_addc(out, ']');
+	if (t->table) {
+		fl_buf_adds(out, ",\n \"distributed_table\":{\"name\":");
+		put_text(out, t->table->param);
+		fl_buf_adds(out, ",\"shape\":");
+		put_dims(out, fl_var_tensor(t->table->pvar), -1);
+		fl_buf_addf(out, ",\"bytes_per_server\":%lld}", (long long)table_bytes(t));
+	}
+	fl_buf_adds(out, "}\n");
 	fl_plan_release(&plan);
 }
 

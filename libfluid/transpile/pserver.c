@@ -28,6 +28,7 @@ struct server {
 	const char **grad_to_block, **sparse_grad_to_param;
 	size_t n_grads, n_sparse;
 	int lr_block; /* -1: none */
+	struct tp_table_blocks table;
 	int temps;    /* temporaries of dc.c so far */
 	bool *copied; /* by block of the input: a part of the schedule already */
 };
@@ -67,7 +68,7 @@ static void own_vars(struct server *s)
 	size_t n = t->n_owned[s->id], per = t->by_sender ? (size_t)t->opts.trainers : 1;
 
 	s->inputs = FL_ARENA_NEW_N(s->b.prog->arena, const char *, n * per);
-	s->grad_to_block = FL_ARENA_NEW_N(s->b.prog->arena, const char *, n);
+	s->grad_to_block = FL_ARENA_NEW_N(s->b.prog->arena, const char *, n + 1);
 	s->sparse_grad_to_param = FL_ARENA_NEW_N(s->b.prog->arena, const char *, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct tp_pair *p = &t->pairs[t->owned[s->id][i].pair];
@@ -415,6 +416,11 @@ static enum fl_code updates(struct server *s, struct fl_err *err)
 
 		FL_TRY(update(s, parent, p, &p->blocks[turns[i].what.block], err));
 	}
+	if (t->table) {
+		s->table = tp_table_server(t, &s->b, parent, s->id);
+		s->grad_to_block[s->n_grads++] = s->table.grad_to_block;
+		tp_list_add(&s->blocks, (size_t)s->table.optimize);
+	}
 	if (!s->blocks.n)
 		tp_list_add(&s->blocks, (size_t)fl_add_block(s->b.prog, parent)->idx);
 	return FL_OK;
@@ -442,8 +448,9 @@ static void serve(struct server *s)
 	fl_op_set_int(prog, op, "rpc_get_thread_num", RPC_THREADS);
 	fl_op_set_int(prog, op, "rpc_send_thread_num", RPC_THREADS);
 	fl_op_set_int(prog, op, "rpc_prefetch_thread_num", RPC_THREADS);
-	fl_op_set_int(prog, op, "checkpint_block_id", -1);
-	fl_op_set_strs(prog, op, "prefetch_var_name_to_block_id", NULL, 0);
+	fl_op_set_int(prog, op, "checkpint_block_id", t->table ? s->table.checkpoint : -1);
+	fl_op_set_strs(prog, op, "prefetch_var_name_to_block_id", &s->table.prefetch,
+		t->table ? 1 : 0);
 	fl_op_set_bool(prog, op, "dc_asgd", t->opts.enable_dc_asgd);
 	fl_op_sort_attrs(op);
 	fl_push_op(prog, s->b.block, op);

@@ -16,7 +16,7 @@
 #include "transpile/internal.h"
 
 struct group {
-	fl_pb_op *ops[2];
+	fl_pb_op *ops[3];
 	size_t n;
 	struct group *next;
 };
@@ -28,20 +28,24 @@ struct trainer {
 	struct group **after; /* [0]: before the first operator; [i + 1]: after operator i */
 	bool *dropped;
 	const char **dummy; /* by pair: the control variable of its send */
+	const char *table_dummy;
 	const char **fetched; /* names received, in order */
 	size_t n_fetched;
 };
 
-static void hang(struct trainer *w, size_t after, fl_pb_op *first, fl_pb_op *second)
+static void hang_all(struct trainer *w, size_t after, fl_pb_op *const *ops, size_t n)
 {
 	struct group *g = FL_ARENA_NEW(w->b.prog->arena, struct group);
 
-	if (first)
-		g->ops[g->n++] = first;
-	if (second)
-		g->ops[g->n++] = second;
+	for (size_t i = 0; i < n; i++)
+		g->ops[g->n++] = ops[i];
 	g->next = w->after[after];
 	w->after[after] = g;
+}
+
+static void hang(struct trainer *w, size_t after, fl_pb_op *op)
+{
+	hang_all(w, after, &op, 1);
 }
 
 /* ---- names: gradients that are one block carry the trainer's suffix ---------------------------- */
@@ -159,12 +163,13 @@ static void send_grad(struct trainer *w, size_t pair)
 	const struct tp_pair *p = &w->t->pairs[pair];
 	const char *name = grad_name(w, p);
 	const char **parts = FL_ARENA_NEW_N(w->b.prog->arena, const char *, p->n);
-	fl_pb_op *split = NULL, *send;
+	fl_pb_op *ops[2], *send;
+	size_t n = 0;
 
 	for (size_t k = 0; k < p->n; k++)
 		parts[k] = suffixed(w, p->blocks[k].grad);
 	if (p->split && !w->t->rs)
-		split = tp_op_split(&w->b, p->gvar, parts, p);
+		ops[n++] = tp_op_split(&w->b, p->gvar, parts, p);
 	w->dummy[pair] = tp_control_var(&w->b);
 	send = w->t->rs ? tp_op_send(&w->b, &name, 1, w->dummy[pair])
 			: tp_op_send(&w->b, parts, p->n, w->dummy[pair]);
@@ -172,12 +177,13 @@ static void send_grad(struct trainer *w, size_t pair)
 	if (w->t->rs)
 		tell_communicator(w, send, p);
 	tp_set_role_var(&w->b, send, p->param, name);
-	hang(w, p->writer + 1, split ? split : send, split ? send : NULL);
+	ops[n++] = send;
+	hang_all(w, p->writer + 1, ops, n);
 }
 
 static void push(struct trainer *w, fl_pb_op *op)
 {
-	hang(w, w->t->block->n_ops + 1, op, NULL);
+	hang(w, w->t->block->n_ops + 1, op);
 }
 
 /* The schedule's counter goes to all servers, by DistributeNotify. */
@@ -207,12 +213,14 @@ static const char *send_counter(struct trainer *w)
 static const char *end_of_sends(struct trainer *w)
 {
 	const struct fl_transpiler *t = w->t;
-	const char **deps = FL_ARENA_NEW_N(w->b.prog->arena, const char *, t->n_pairs + 1);
+	const char **deps = FL_ARENA_NEW_N(w->b.prog->arena, const char *, t->n_pairs + 2);
 	const char *out = tp_control_var(&w->b);
 	size_t n = t->n_pairs;
 
 	for (size_t i = 0; i < n; i++)
 		deps[i] = w->dummy[t->send_order[i]];
+	if (t->table)
+		deps[n++] = w->table_dummy = tp_control_var(&w->b);
 	if (t->counter)
 		deps[n++] = send_counter(w);
 	if (t->sync || t->half)
@@ -358,7 +366,7 @@ static enum fl_code fetch_rows(struct trainer *w, const struct tp_pair *p, const
 			"before the ids of another are there", p->param);
 	for (size_t i = 0; i < n; i++)
 		w->dropped[ops[i]] = true;
-	hang(w, r.after, fuse(w, p, ops, n), NULL);
+	hang(w, r.after, fuse(w, p, ops, n));
 	return FL_OK;
 }
 
@@ -384,6 +392,27 @@ static enum fl_code fetch_rows_all(struct trainer *w, struct fl_err *err)
 		tp_list_release(&ops);
 	}
 	return code;
+}
+
+static enum fl_code distribute_table(struct trainer *w, struct fl_err *err)
+{
+	const struct fl_transpiler *t = w->t;
+	const size_t *at = t->table_lookups.at;
+	fl_pb_op *lookup[3], *send[2];
+
+	if (!t->table)
+		return FL_OK;
+	if (reach_of(t, at, t->table_lookups.n).after > at[0])
+		return tp_refuse(err, t, at[0],
+			"the lookups of table '%s' cannot become one: the ids of a later one are not "
+			"there yet", t->table->param);
+	tp_table_lookup(t, &w->b, lookup);
+	tp_table_send(t, &w->b, w->id, w->table_dummy, send);
+	for (size_t i = 0; i < t->table_lookups.n; i++)
+		w->dropped[at[i]] = true;
+	hang_all(w, at[0] + 1, lookup, 3);
+	hang_all(w, t->table->first_writer + 1, send, 2);
+	return FL_OK;
 }
 
 /* ---- the list ------------------------------------------------------------------------------------ */
@@ -463,6 +492,7 @@ static enum fl_code write_trainer(struct trainer *w, struct fl_err *err)
 	barrier = end_of_sends(w);
 	receive_all(w, barrier);
 	FL_TRY(fetch_rows_all(w, err));
+	FL_TRY(distribute_table(w, err));
 	drop_optimizers(w);
 	flatten(w);
 	return FL_OK;

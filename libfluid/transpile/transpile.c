@@ -95,6 +95,8 @@ void fl_transpiler_free(struct fl_transpiler *t)
 		return;
 	for (size_t i = 0; i < t->n_pairs; i++)
 		tp_list_release(&t->pairs[i].ops);
+	if (t->table)
+		tp_list_release(&t->table->ops);
 	FL_MAP_EACH(e, &t->inits)
 	{
 		tp_list_release(e->value);
@@ -109,6 +111,7 @@ void fl_transpiler_free(struct fl_transpiler *t)
 	tp_list_release(&t->lr);
 	tp_list_release(&t->optimizers);
 	tp_list_release(&t->lookups);
+	tp_list_release(&t->table_lookups);
 	fl_arena_free(t->arena);
 	fl_free(t);
 }
