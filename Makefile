@@ -4,7 +4,7 @@
 #   make check           unit tests, command tests, recordings    make demo|test   installs what is missing, too
 #   make asan ubsan tsan the tests with a sanitizer               make fuzz        replay + FUZZ_SECONDS a target
 #   make lint            layers, banned words, man pages          make cover       line coverage
-#   make golden          rewrites the text dumps in testdata      make bench       scripts/bench
+#   make golden          testdata anew from the recordings        make bench       scripts/bench
 #   make install PREFIX=/usr/local DESTDIR=
 #
 # Knobs (make KNOB=value):
@@ -64,14 +64,61 @@ $(B)/recordings: $(RECORD_OBJ) $(OUT)/libfluid.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(RECORD_OBJ) $(OUT)/libfluid.a $(LIBS_RUN)
 
-# The tests' own order: what is quick and near the cause first.
-check: check-unit check-cmd check-golden
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(FUZZER),,$(B)/tests/fuzz/replay.o) $(OUT)/libfluid.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS) $(FUZZER) -o $@ $^ $(LIBS_RUN)
+
+# What is quick and near the cause comes first.
+check:
+	@$(MAKE) --no-print-directory check-unit
+	@$(MAKE) --no-print-directory check-cmd
+	@$(MAKE) --no-print-directory check-fuzz
+	@$(MAKE) --no-print-directory check-golden
 check-unit: $(B)/unit
 	$(Q)$(B)/unit $(SUITE)
 check-cmd: all
 	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) tests/cmd.sh $(CMD)
 check-golden: all $(B)/recordings
 	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) $(B)/recordings $(GOLDEN)
+check-fuzz: $(FUZZERS:%=$(B)/fuzz/%)
+	$(Q)tests/fuzz.sh $(B)/fuzz
+
+# Sanitizers: ThreadSanitizer on what has threads of its own (gRPC is not built with it).
+asan:
+	$(MAKE) MODE=asan CFLAGS='-O1 -g -fno-omit-frame-pointer' SAN='-fsanitize=address,undefined -fno-sanitize-recover=undefined' check
+ubsan:
+	$(MAKE) MODE=ubsan CFLAGS='-O1 -g' SAN='-fsanitize=undefined -fno-sanitize-recover=undefined' check
+tsan:
+	$(MAKE) MODE=tsan CFLAGS='-O1 -g' SAN=-fsanitize=thread SUITE='rpc pserver base' check-unit
+fuzz:
+	$(MAKE) MODE=fuzz CC=clang CFLAGS='-O1 -g' SAN=-fsanitize=fuzzer-no-link,address,undefined FUZZER=-fsanitize=fuzzer fuzz-run
+fuzz-run: $(FUZZERS:%=$(B)/fuzz/%)
+	$(Q)tests/fuzz.sh $(B)/fuzz $(FUZZ_SECONDS)
+cover:
+	$(MAKE) MODE=cover CFLAGS='-O0 -g' SAN=--coverage check
+	$(Q)scripts/cover build/cover
+lint: all
+	$(Q)scripts/lint
+golden:
+	$(Q)scripts/golden
+bench: all
+	$(Q)scripts/bench/all
+demo:
+	$(Q)scripts/demo
+test:
+	$(Q)scripts/test
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 build/fluidc build/fluidrun $(DESTDIR)$(PREFIX)/bin
+	install -m 644 build/libfluid.a $(DESTDIR)$(PREFIX)/lib
+	install -m 644 libfluid/fluid.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	printf '%s\n' 'prefix=$(PREFIX)' 'Name: fluid' 'Description: parameter server training, compatible with Fluid' \
+		'Version: $(VERSION)' 'Requires.private: libprotobuf-c libcjson grpc openblas zlib' \
+		'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lfluid' 'Libs.private: -pthread -lm' \
+		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/fluid.pc
 
 $(B)/%.o: %.c $(B)/proto/framework.pb-c.h
 	@mkdir -p $(@D)
@@ -93,7 +140,7 @@ $(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
 clean:
 	rm -rf build
 
-.PHONY: all clean check check-unit check-cmd check-golden
+.PHONY: all clean check check-unit check-cmd check-golden check-fuzz asan ubsan tsan fuzz fuzz-run cover lint golden bench demo test install
 .DELETE_ON_ERROR:
 .SECONDARY: # keeps the generated headers
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
