@@ -219,7 +219,8 @@ static enum fl_code serve(struct fl_serv *serv, const char *address,
 	remove_files(opts);
 	if (code != FL_OK)
 		return code;
-	say_done(serv, fl_now() - began);
+	if (serv->end.code == FL_OK || serv->end.code == FL_ECANCELED)
+		say_done(serv, fl_now() - began);
 	return serv->end.code == FL_OK ? FL_OK :
 					 fl_err_set(err, serv->end.code, "%s", serv->end.msg);
 }

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "desc/query.h"
 
-/* A connection that is gone may come back within this: a trainer reconnects in milliseconds. */
-#define GRACE_S 3.0
+/* A connection that is gone may come back within this: a trainer reconnects with its next call. */
+#define GRACE_S 5.0
 
 /* Sync or async, by distributed_mode, in older programs by sync_mode (runtime.md 4.1). */
 static const struct fl_serv_mode *mode_of(const fl_pb_op *op)
