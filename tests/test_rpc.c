@@ -77,8 +77,8 @@ static void give(struct keeper *k, struct fl_rpc_call *call)
 {
 	const struct fl_varmsg *m = fl_call_msg(call);
 	size_t n = strlen(m->varname), cut = strlen(FL_MSG_WITHOUT_BARRIER);
-	char *name = fl_xstrndup(m->varname,
-		fl_call_method(call) == FL_GET_VARIABLE_NO_BARRIER ? n - cut : n);
+	char *name = fl_xstrndup(
+		m->varname, fl_call_method(call) == FL_GET_VARIABLE_NO_BARRIER ? n - cut : n);
 	struct fl_var *var = fl_map_get(&k->vars, name);
 
 	if (!strcmp(name, FL_MSG_FETCH_BARRIER) || !strcmp(name, "empty"))
@@ -179,7 +179,7 @@ static struct keeper *keeper_new(struct fl_rpc_server_opts opts)
 static void keeper_free(struct keeper *k)
 {
 	fl_rpc_server_free(k->server);
-	FL_MAP_EACH(e, &k->vars)
+	FL_MAP_EACH (e, &k->vars)
 		fl_var_free(e->value);
 	fl_map_release(&k->vars);
 	pthread_mutex_destroy(&k->lock);
@@ -227,8 +227,10 @@ static void assert_text(struct keeper *k, const char *text, const char *want)
 
 static struct fl_client *client_new(int deadline_ms, int retries, struct fl_host *host)
 {
-	struct fl_client_opts opts = { .trainer_id = 3, .deadline_ms = deadline_ms,
-		.retry_times = retries, .wait_servers_s = 20 };
+	struct fl_client_opts opts = { .trainer_id = 3,
+		.deadline_ms = deadline_ms,
+		.retry_times = retries,
+		.wait_servers_s = 20 };
 	struct fl_client *client = fl_client_new(&opts);
 
 	fl_client_host(client, host);
@@ -284,7 +286,8 @@ START_TEST(test_rpc_send_and_get)
 	OK(host.get(host.arg, &r, 1, false, &err));
 	ck_assert_int_eq(last_method(k), FL_GET_VARIABLE_NO_BARRIER);
 	ck_assert_mem_eq(fl_data(&got->tensor), fl_data(&w->tensor), 24);
-	OK(host.notify(host.arg, &(struct fl_remote){ k->address, FL_LR_COUNTER, NULL, w }, 1, &err));
+	OK(host.notify(
+		host.arg, &(struct fl_remote){ k->address, FL_LR_COUNTER, NULL, w }, 1, &err));
 	ck_assert_int_eq(last_method(k), FL_DISTRIBUTE_NOTIFY);
 	fl_client_free(client);
 	keeper_free(k);
@@ -298,7 +301,8 @@ START_TEST(test_rpc_selected_rows)
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
 	struct fl_host host = { 0 };
 	struct fl_client *client = client_new(20000, 0, &host);
-	struct fl_var *s = fl_var_new("s", FL_SELECTED_ROWS), *got = fl_var_new("got", FL_LOD_TENSOR);
+	struct fl_var *s = fl_var_new("s", FL_SELECTED_ROWS),
+		      *got = fl_var_new("got", FL_LOD_TENSOR);
 	int64_t dims[] = { 2, 3 };
 	struct fl_err err = { 0 };
 	int before;
@@ -340,7 +344,8 @@ START_TEST(test_rpc_batch_over_two_servers)
 	OK(fl_client_wait(client, endpoints, 3, &err));
 	for (int i = 0; i < 64; i++) {
 		snprintf(names[i], sizeof names[i], "v%d", i);
-		r[i] = (struct fl_remote){ k[i % 2]->address, names[i], NULL, floats(names[i], 100, (float)i) };
+		r[i] = (struct fl_remote){ k[i % 2]->address, names[i], NULL,
+			floats(names[i], 100, (float)i) };
 	}
 	OK(host.send(host.arg, r, 64, &err));
 	for (int i = 0; i < 64; i++)
@@ -382,7 +387,8 @@ START_TEST(test_rpc_parked_call_is_replied_later)
 {
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ .threads = 1 });
 	struct fl_host host = { 0 }, other = { 0 };
-	struct fl_client *client = client_new(20000, 0, &host), *second = client_new(20000, 0, &other);
+	struct fl_client *client = client_new(20000, 0, &host),
+			 *second = client_new(20000, 0, &other);
 	struct fl_var *w = floats("w", 8, 5), *got = fl_var_new("park", FL_LOD_TENSOR);
 	struct getter g = { .host = &host, .k = k, .var = got };
 	struct fl_err err = { 0 };
@@ -419,7 +425,8 @@ START_TEST(test_rpc_deadline_and_gone)
 	struct fl_err err = { 0 };
 
 	ck_assert_int_eq(fetch(&host, k, "park", got, &err), FL_EDEADLINE);
-	ck_assert_msg(strstr(err.msg, k->address) && strstr(err.msg, "'park'") && strstr(err.msg, "200 ms"),
+	ck_assert_msg(strstr(err.msg, k->address) && strstr(err.msg, "'park'") &&
+			      strstr(err.msg, "200 ms"),
 		"%s", err.msg);
 	await(k, &k->n_gone, 1);
 	ck_assert_int_eq(count(k, &k->n_parked), 1);
@@ -433,7 +440,8 @@ START_TEST(test_rpc_closed_connection_is_noticed_without_a_parked_call)
 {
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
 	struct fl_host host = { 0 }, stays = { 0 };
-	struct fl_client *client = client_new(20000, 0, &host), *other = client_new(20000, 0, &stays);
+	struct fl_client *client = client_new(20000, 0, &host),
+			 *other = client_new(20000, 0, &stays);
 	struct fl_var *w = floats("w", 8, 5);
 	struct fl_err err = { 0 };
 
@@ -698,10 +706,14 @@ END_TEST
 
 START_TEST(test_rpc_tls)
 {
-	struct fl_rpc_server_opts tls = { .tls_cert = tls_server_cert, .tls_key = tls_server_key,
-		.tls_ca = tls_ca };
-	struct fl_client_opts opts = { .deadline_ms = 20000, .wait_servers_s = 20, .tls_ca = tls_ca,
-		.tls_cert = tls_client_cert, .tls_key = tls_client_key };
+	struct fl_rpc_server_opts tls = {
+		.tls_cert = tls_server_cert, .tls_key = tls_server_key, .tls_ca = tls_ca
+	};
+	struct fl_client_opts opts = { .deadline_ms = 20000,
+		.wait_servers_s = 20,
+		.tls_ca = tls_ca,
+		.tls_cert = tls_client_cert,
+		.tls_key = tls_client_key };
 	struct keeper *k = keeper_new(tls);
 	struct fl_client *client = fl_client_new(&opts);
 	const char *endpoints[] = { k->address };
@@ -790,12 +802,14 @@ static int raw_call(struct raw *raw, const char *path, const void *bytes, size_t
 	grpc_byte_buffer *message = bytes ? fl_bytes_of(bytes, n) : NULL;
 	grpc_status_code status = GRPC_STATUS_OK;
 	grpc_slice details = grpc_empty_slice();
-	grpc_call *call = grpc_channel_create_call(raw->channel, NULL, GRPC_PROPAGATE_DEFAULTS, raw->cq,
-		grpc_slice_from_static_string(path), NULL,
-		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(10, GPR_TIMESPAN)), NULL);
-	grpc_op ops[6] = { { .op = GRPC_OP_SEND_INITIAL_METADATA }, { .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT },
-		{ .op = GRPC_OP_RECV_INITIAL_METADATA }, { .op = GRPC_OP_RECV_MESSAGE },
-		{ .op = GRPC_OP_RECV_STATUS_ON_CLIENT }, { .op = GRPC_OP_SEND_MESSAGE } };
+	grpc_call *call = grpc_channel_create_call(raw->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+		raw->cq, grpc_slice_from_static_string(path), NULL,
+		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(10, GPR_TIMESPAN)),
+		NULL);
+	grpc_op ops[6] = { { .op = GRPC_OP_SEND_INITIAL_METADATA },
+		{ .op = GRPC_OP_SEND_CLOSE_FROM_CLIENT }, { .op = GRPC_OP_RECV_INITIAL_METADATA },
+		{ .op = GRPC_OP_RECV_MESSAGE }, { .op = GRPC_OP_RECV_STATUS_ON_CLIENT },
+		{ .op = GRPC_OP_SEND_MESSAGE } };
 
 	fl_bytes_release(&raw->reply);
 	fl_free(raw->details);
@@ -821,9 +835,9 @@ static int raw_call(struct raw *raw, const char *path, const void *bytes, size_t
 	return (int)status;
 }
 
-#define SEND "/sendrecv.SendRecvService/SendVariable"
-#define GET "/sendrecv.SendRecvService/GetVariable"
-#define CHECK "/grpc.health.v1.Health/Check"
+#define SEND        "/sendrecv.SendRecvService/SendVariable"
+#define GET         "/sendrecv.SendRecvService/GetVariable"
+#define CHECK       "/grpc.health.v1.Health/Check"
 #define BYTES(text) text, sizeof text - 1
 
 START_TEST(test_rpc_unknown_methods)
@@ -832,7 +846,8 @@ START_TEST(test_rpc_unknown_methods)
 	struct raw raw;
 
 	raw_open(&raw, k);
-	ck_assert_int_eq(raw_call(&raw, "/sendrecv.SendRecvService/SendAndRecvVariable", BYTES("\n\1w")),
+	ck_assert_int_eq(
+		raw_call(&raw, "/sendrecv.SendRecvService/SendAndRecvVariable", BYTES("\n\1w")),
 		GRPC_STATUS_UNIMPLEMENTED);
 	ck_assert_int_eq(raw_call(&raw, "/x", BYTES("")), GRPC_STATUS_UNIMPLEMENTED);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("\n\022BATCH_BARRIER@RECV")), GRPC_STATUS_OK);
@@ -852,12 +867,14 @@ START_TEST(test_rpc_hostile_messages_get_a_status)
 	raw_open(&raw, k);
 	ck_assert_int_eq(raw_call(&raw, SEND, NULL, 0), GRPC_STATUS_INTERNAL);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("garbage")), GRPC_STATUS_INTERNAL);
-	ck_assert_int_eq(raw_call(&raw, GET, BYTES("\n\377\377\377\377\377")), GRPC_STATUS_INTERNAL);
+	ck_assert_int_eq(
+		raw_call(&raw, GET, BYTES("\n\377\377\377\377\377")), GRPC_STATUS_INTERNAL);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("")), GRPC_STATUS_INVALID_ARGUMENT);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("\n\1w\030\5\"\1\2B\4abcd")),
 		GRPC_STATUS_INVALID_ARGUMENT);
-	ck_assert_int_eq(raw_call(&raw, SEND,
-				 BYTES("\n\1w\030\5\"\11\377\377\377\377\377\377\377\377\177B\4abcd")),
+	ck_assert_int_eq(
+		raw_call(&raw, SEND,
+			BYTES("\n\1w\030\5\"\11\377\377\377\377\377\377\377\377\177B\4abcd")),
 		GRPC_STATUS_RESOURCE_EXHAUSTED);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("\n\1w\030\5\"\1\1B\4abcd")), GRPC_STATUS_OK);
 	ck_assert_int_eq(raw_call(&raw, GET, BYTES("\n\1wR\1v")), GRPC_STATUS_OK);
@@ -876,7 +893,8 @@ START_TEST(test_rpc_health)
 	ck_assert_int_eq(raw_call(&raw, CHECK, BYTES("")), GRPC_STATUS_OK);
 	ck_assert_mem_eq(raw.reply.spans[0].p, "\010\002", 2);
 	fl_rpc_server_set_ready(k->server, true);
-	ck_assert_int_eq(raw_call(&raw, CHECK, BYTES("\n\030sendrecv.SendRecvService")), GRPC_STATUS_OK);
+	ck_assert_int_eq(
+		raw_call(&raw, CHECK, BYTES("\n\030sendrecv.SendRecvService")), GRPC_STATUS_OK);
 	ck_assert_mem_eq(raw.reply.spans[0].p, "\010\001", 2);
 	ck_assert_int_eq(raw_call(&raw, CHECK, BYTES("\n\1x")), GRPC_STATUS_NOT_FOUND);
 	ck_assert_int_eq(raw_call(&raw, CHECK, BYTES("\n\5x")), GRPC_STATUS_INTERNAL);

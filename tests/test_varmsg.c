@@ -1,4 +1,5 @@
-/* rpc/varmsg: the bytes of VariableMessage. The fixtures are F1 to F10 of the wire format's notes. */
+/* rpc/varmsg: the bytes of VariableMessage. The fixtures are F1 to F10 of the wire format's notes.
+ */
 #include <check.h>
 #include <dirent.h>
 #include <stdint.h>
@@ -12,19 +13,20 @@
 
 Suite *suite_varmsg(void);
 
-#define SIX "00 00 80 3f 00 00 00 40 00 00 40 40 00 00 80 40 00 00 a0 40 00 00 c0 40"
+#define SIX  "00 00 80 3f 00 00 00 40 00 00 40 40 00 00 80 40 00 00 a0 40 00 00 c0 40"
 #define ROWS "07 00 00 00 00 00 00 00 2a 00 00 00 00 00 00 00"
-#define F1 "0a 06 77 40 47 52 41 44 18 05 22 02 02 03 60 01 42 18 " SIX
-#define F2 "0a 06 65 40 47 52 41 44 10 01 18 05 22 02 02 03 38 64 60 01 42 18 " SIX " 4a 10 " ROWS
-#define F3 "0a 06 77 40 47 52 41 44 10 00 18 05 20 02 20 03 42 18 " SIX
-#define F4 "0a 06 65 40 47 52 41 44 10 01 18 05 20 02 20 03 28 00 38 64 42 18 " SIX " 4a 10 " ROWS
-#define F5 "22 04 90 06 c8 01"
-#define F6 "0a 01 77 52 01 77 60 01"
-#define F7 "0a 12 42 41 54 43 48 5f 42 41 52 52 49 45 52 40 52 45 43 56"
-#define F8 "0a 12 46 45 54 43 48 5f 42 41 52 52 49 45 52 40 52 45 43 56"
-#define F9 "0a 0d 43 4f 4d 50 4c 45 54 45 40 52 45 43 56 60 01"
-#define IDS "05 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 " \
-	    "02 00 00 00 00 00 00 00 01 00 00 00 00 00 00 00"
+#define F1   "0a 06 77 40 47 52 41 44 18 05 22 02 02 03 60 01 42 18 " SIX
+#define F2   "0a 06 65 40 47 52 41 44 10 01 18 05 22 02 02 03 38 64 60 01 42 18 " SIX " 4a 10 " ROWS
+#define F3   "0a 06 77 40 47 52 41 44 10 00 18 05 20 02 20 03 42 18 " SIX
+#define F4   "0a 06 65 40 47 52 41 44 10 01 18 05 20 02 20 03 28 00 38 64 42 18 " SIX " 4a 10 " ROWS
+#define F5   "22 04 90 06 c8 01"
+#define F6   "0a 01 77 52 01 77 60 01"
+#define F7   "0a 12 42 41 54 43 48 5f 42 41 52 52 49 45 52 40 52 45 43 56"
+#define F8   "0a 12 46 45 54 43 48 5f 42 41 52 52 49 45 52 40 52 45 43 56"
+#define F9   "0a 0d 43 4f 4d 50 4c 45 54 45 40 52 45 43 56 60 01"
+#define IDS                                                                                        \
+	"05 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 "                 \
+	"02 00 00 00 00 00 00 00 01 00 00 00 00 00 00 00"
 #define F10 "0a 03 69 64 73 18 03 22 02 05 01 28 01 32 05 0a 03 00 02 05 42 28 " IDS
 
 /* "0a 1f" to bytes. */
@@ -63,8 +65,8 @@ static void uncut(struct fl_span *spans, size_t n)
 }
 
 /* Decodes hex text and takes the value; in pieces of 1, 2, 3 ... bytes. */
-static enum fl_code decode(const char *hex, size_t piece, struct fl_varmsg *m, struct fl_var *var,
-	struct fl_err *err)
+static enum fl_code decode(
+	const char *hex, size_t piece, struct fl_varmsg *m, struct fl_var *var, struct fl_err *err)
 {
 	struct fl_buf b = FL_BUF_INIT;
 	struct fl_span *spans;
@@ -124,7 +126,8 @@ static const struct {
 	{ F1, NULL, true },
 	{ F2, NULL, true },
 	{ F3, "0a 06 77 40 47 52 41 44 18 05 22 02 02 03 42 18 " SIX, true },
-	{ F4, "0a 06 65 40 47 52 41 44 10 01 18 05 22 02 02 03 38 64 42 18 " SIX " 4a 10 " ROWS, true },
+	{ F4, "0a 06 65 40 47 52 41 44 10 01 18 05 22 02 02 03 38 64 42 18 " SIX " 4a 10 " ROWS,
+		true },
 	{ F5, NULL, false },
 	{ F6, NULL, false },
 	{ F7, NULL, false },
@@ -142,7 +145,8 @@ START_TEST(test_varmsg_fixture_is_read_and_written)
 		struct fl_varmsg m;
 		bool value = fixtures[_i].value;
 
-		ck_assert_msg(!decode(fixtures[_i].hex, piece, &m, value ? var : NULL, &err), "%s", err.msg);
+		ck_assert_msg(!decode(fixtures[_i].hex, piece, &m, value ? var : NULL, &err), "%s",
+			err.msg);
 		encode(&m, value ? var : NULL, &b);
 		assert_hex(&b, fixtures[_i].again ? fixtures[_i].again : fixtures[_i].hex);
 		fl_varmsg_release(&m);
@@ -196,20 +200,20 @@ START_TEST(test_varmsg_payload_is_shared_not_copied)
 }
 END_TEST
 
-#define W "0a 01 77 "
+#define W     "0a 01 77 "
 #define NINES "ff ff ff ff ff ff ff ff ff "
 
 /* Read as they are, though no stock sender writes them so. */
 static const char *const tolerated[] = {
-	"18 05 22 01 01 " W "42 04 00 00 80 3f",	       /* 1 after 3 and 4 */
-	W "18 05 22 01 01 42 04 00 00 80 3f 52 01 77 60 01",   /* 10 and 12 after 8 */
+	"18 05 22 01 01 " W "42 04 00 00 80 3f",                      /* 1 after 3 and 4 */
+	W "18 05 22 01 01 42 04 00 00 80 3f 52 01 77 60 01",          /* 10 and 12 after 8 */
 	W "18 05 22 01 01 78 01 f2 01 03 aa bb cc 42 04 00 00 80 3f", /* fields 15 and 30 */
 	W "18 05 22 01 01 79 01 02 03 04 05 06 07 08 7d 01 02 03 04 42 04 00 00 80 3f", /* fixed */
 	W "18 05 22 01 01 28 01 32 04 08 00 08 01 42 04 00 00 80 3f", /* lod_data unpacked */
-	W "22 02 01 03 42 03 01 00 01",			       /* BOOL: no field 3 */
-	W "10 01 18 05 22 02 00 04 38 09 42 00 4a 00",	       /* no rows */
-	W "10 01 18 05 22 02 00 04 38 09",		       /* no rows, empty fields left out */
-	W "18 05 22 02 00 04",				       /* no items */
+	W "22 02 01 03 42 03 01 00 01",                               /* BOOL: no field 3 */
+	W "10 01 18 05 22 02 00 04 38 09 42 00 4a 00",                /* no rows */
+	W "10 01 18 05 22 02 00 04 38 09", /* no rows, empty fields left out */
+	W "18 05 22 02 00 04",             /* no items */
 };
 
 START_TEST(test_varmsg_tolerates)
@@ -232,7 +236,8 @@ static const struct {
 	enum fl_code code;
 	const char *says;
 } refused[] = {
-	{ "42 04 00 00 80 3f " W "18 05 22 01 01", FL_EFORMAT, "the payload comes before the name" },
+	{ "42 04 00 00 80 3f " W "18 05 22 01 01", FL_EFORMAT,
+		"the payload comes before the name" },
 	{ W "18 05 42 04 00 00 80 3f 22 01 01", FL_EFORMAT, "comes after the payload" },
 	{ W "18 05 22 01 00 4a 00 42 00", FL_EFORMAT, "the payload comes after the rows" },
 	{ W "18 05 22 01 01 42 04 00 00 80 3f 42 00", FL_EFORMAT, "a second payload" },
@@ -260,17 +265,20 @@ static const struct {
 	{ W "18 05 42 04 00 00 80 3f", FL_EINVAL, "carries no value" },
 	{ W "18 09 22 01 01 42 04 00 00 80 3f", FL_EUNSUPPORTED, "element type 9" },
 	{ W "10 02 42 01 00", FL_EUNSUPPORTED, "NCCL" },
-	{ W "18 05 22 12 ff ff ff ff ff ff ff ff 7f ff ff ff ff ff ff ff ff 7f 42 00", FL_ELIMIT, "w" },
-	{ W "18 05 22 02 02 01 28 01 32 05 0a 03 00 02 01 42 08 00 00 80 3f 00 00 80 3f", FL_EINVAL, "" },
-	{ W "18 05 22 02 02 01 28 01 32 05 0a 03 00 01 03 42 08 00 00 80 3f 00 00 80 3f", FL_EINVAL, "" },
+	{ W "18 05 22 12 ff ff ff ff ff ff ff ff 7f ff ff ff ff ff ff ff ff 7f 42 00", FL_ELIMIT,
+		"w" },
+	{ W "18 05 22 02 02 01 28 01 32 05 0a 03 00 02 01 42 08 00 00 80 3f 00 00 80 3f", FL_EINVAL,
+		"" },
+	{ W "18 05 22 02 02 01 28 01 32 05 0a 03 00 01 03 42 08 00 00 80 3f 00 00 80 3f", FL_EINVAL,
+		"" },
 	{ W "18 05 22 01 01 28 02 32 04 0a 02 00 01 42 04 00 00 80 3f", FL_EINVAL, "announces 2" },
 	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f 4a 07 01 00 00 00 00 00 00", FL_EINVAL,
 		"row numbers" },
 	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f", FL_EINVAL, "row numbers" },
-	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f 4a 08 09 00 00 00 00 00 00 00", FL_EINVAL,
-		"row 9 in a height of 9" },
-	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f 4a 08 ff ff ff ff ff ff ff ff", FL_EINVAL,
-		"row -1" },
+	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f 4a 08 09 00 00 00 00 00 00 00",
+		FL_EINVAL, "row 9 in a height of 9" },
+	{ W "10 01 18 05 22 02 01 01 38 09 42 04 00 00 80 3f 4a 08 ff ff ff ff ff ff ff ff",
+		FL_EINVAL, "row -1" },
 	{ W "18 05 22 01 01 42 04 00 00 80 3f 4a 08 00 00 00 00 00 00 00 00", FL_EINVAL, "dense" },
 };
 
@@ -286,7 +294,8 @@ START_TEST(test_varmsg_refuses_and_leaves_the_variable)
 		ck_assert_int_eq(decode(refused[_i].hex, piece, &m, var, &err), refused[_i].code);
 		ck_assert_msg(strstr(err.msg, refused[_i].says) != NULL, "%s", err.msg);
 		ck_assert_int_eq(var->kind, FL_LOD_TENSOR);
-		ck_assert(var->tensor.rank == 2 && var->tensor.dims[0] == 2 && var->tensor.dims[1] == 3);
+		ck_assert(var->tensor.rank == 2 && var->tensor.dims[0] == 2 &&
+			  var->tensor.dims[1] == 3);
 		ck_assert_float_eq(((float *)fl_data(&var->tensor))[5], 6);
 	}
 	fl_var_free(var);
@@ -352,7 +361,8 @@ static void round_trip(const char *path)
 	spans = cut(&in, 61, &n);
 	ck_assert_msg(!fl_varmsg_decode(spans, n, &m, &err), "%s: %s", path, err.msg);
 	if (m.payload != SIZE_MAX)
-		ck_assert_msg(!fl_varmsg_take(&m, spans, n, NULL, var, &err), "%s: %s", path, err.msg);
+		ck_assert_msg(
+			!fl_varmsg_take(&m, spans, n, NULL, var, &err), "%s: %s", path, err.msg);
 	encode(&m, m.payload != SIZE_MAX ? var : NULL, &out);
 	ck_assert_msg(in.len == out.len && !memcmp(fl_buf_str(&in), fl_buf_str(&out), in.len), "%s",
 		path);
@@ -419,7 +429,8 @@ Suite *suite_varmsg(void)
 	tcase_add_test(t, test_varmsg_values_arrive);
 	tcase_add_test(t, test_varmsg_payload_is_shared_not_copied);
 	tcase_add_loop_test(t, test_varmsg_tolerates, 0, (int)FL_COUNT(tolerated));
-	tcase_add_loop_test(t, test_varmsg_refuses_and_leaves_the_variable, 0, (int)FL_COUNT(refused));
+	tcase_add_loop_test(
+		t, test_varmsg_refuses_and_leaves_the_variable, 0, (int)FL_COUNT(refused));
 	tcase_add_test(t, test_varmsg_limits_of_names);
 	tcase_add_test(t, test_varmsg_what_cannot_travel);
 	tcase_add_test(t, test_varmsg_recorded_bytes_round_trip);

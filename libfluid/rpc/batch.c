@@ -26,7 +26,7 @@ enum state { IDLE, ON_ITS_WAY, PAUSED };
 struct call {
 	struct fl_rpc_request *r;
 	enum state state;
-	int tries;	 /* made so far */
+	int tries;       /* made so far */
 	double retry_at; /* PAUSED: when to go on */
 	gpr_timespec deadline;
 	grpc_call *call;
@@ -75,7 +75,7 @@ static void start_ops(struct call *c, bool wait_for_server)
 		{ .op = GRPC_OP_RECV_MESSAGE }, { .op = GRPC_OP_RECV_STATUS_ON_CLIENT } };
 
 	ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET |
-		(wait_for_server ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0);
+		       (wait_for_server ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0);
 	ops[0].data.send_initial_metadata.count = FL_COUNT(c->meta);
 	ops[0].data.send_initial_metadata.metadata = c->meta;
 	ops[1].data.send_message.send_message = c->sent;
@@ -148,8 +148,8 @@ static enum fl_code take_reply(struct call *c, struct fl_err *err)
 
 	fl_bytes_open(&c->reply);
 	if (!c->reply.n)
-		return fl_err_set(err, FL_EPEER, "server '%s' has no value for '%s'", c->r->target->name,
-			c->r->name);
+		return fl_err_set(err, FL_EPEER, "server '%s' has no value for '%s'",
+			c->r->target->name, c->r->name);
 	if (fl_varmsg_decode(c->reply.spans, c->reply.n, &m, err))
 		return bad_reply(c, err);
 	if (name_fits(&c->r->msg, m.varname))
@@ -181,18 +181,21 @@ static enum fl_code status_error(const struct batch *b, const struct call *c, st
 	switch (c->status) {
 	case GRPC_STATUS_UNAVAILABLE:
 	case GRPC_STATUS_CANCELLED:
-		code = fl_err_set(err, FL_ELOST, "lost server '%s' while %s '%s': %s", endpoint, verb,
-			name, text);
+		code = fl_err_set(err, FL_ELOST, "lost server '%s' while %s '%s': %s", endpoint,
+			verb, name, text);
 		fl_log_event(b->caller->log, FL_LOG_ERROR, "lost", NULL,
-			(struct fl_field[]){ FL_STR("endpoint", endpoint), FL_STR("variable", name) }, 2);
+			(struct fl_field[]){
+				FL_STR("endpoint", endpoint), FL_STR("variable", name) },
+			2);
 		break;
 	case GRPC_STATUS_DEADLINE_EXCEEDED:
-		code = fl_err_set(err, FL_EDEADLINE, "server '%s' did not answer within %d ms while %s '%s'",
-			endpoint, b->caller->deadline_ms, verb, name);
+		code = fl_err_set(err, FL_EDEADLINE,
+			"server '%s' did not answer within %d ms while %s '%s'", endpoint,
+			b->caller->deadline_ms, verb, name);
 		break;
 	default:
-		code = fl_err_set(err, FL_EPEER, "server '%s' refused '%s' with %s: %s", endpoint, name,
-			status_name(c->status), text);
+		code = fl_err_set(err, FL_EPEER, "server '%s' refused '%s' with %s: %s", endpoint,
+			name, status_name(c->status), text);
 		break;
 	}
 	fl_free(text);
@@ -227,7 +230,7 @@ static double pause_s(const struct batch *b, const struct call *c)
 static bool may_retry(const struct batch *b, const struct call *c)
 {
 	return !b->failed && c->status == GRPC_STATUS_UNAVAILABLE && c->r->kind->retry &&
-		c->tries <= b->caller->retry_times;
+	       c->tries <= b->caller->retry_times;
 }
 
 static void finish(struct batch *b, struct call *c)
@@ -241,8 +244,9 @@ static void finish(struct batch *b, struct call *c)
 	if (may_retry(b, c)) {
 		c->state = PAUSED;
 		c->retry_at = fl_now() + pause_s(b, c);
-		fl_logf(b->caller->log, FL_LOG_WARN, "server '%s' is unreachable, trying '%s' again",
-			c->r->target->name, c->r->name);
+		fl_logf(b->caller->log, FL_LOG_WARN,
+			"server '%s' is unreachable, trying '%s' again", c->r->target->name,
+			c->r->name);
 	} else if (!b->failed) {
 		if (c->status != GRPC_STATUS_OK)
 			code = status_error(b, c, b->err);

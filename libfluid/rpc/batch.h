@@ -27,10 +27,10 @@ struct fl_rpc_kind {
 struct fl_rpc_request {
 	const struct fl_rpc_kind *kind;
 	struct fl_rpc_target *target;
-	const char *name; /* of the variable, for messages; borrowed */
+	const char *name;     /* of the variable, for messages; borrowed */
 	struct fl_varmsg msg; /* the header; owned by the batch from fl_batch_run on */
-	struct fl_var *var; /* borrowed; sent or filled; NULL: the header is all */
-	uint64_t number;    /* in FL_KEY_REQUEST */
+	struct fl_var *var;   /* borrowed; sent or filled; NULL: the header is all */
+	uint64_t number;      /* in FL_KEY_REQUEST */
 };
 
 /* What all calls of a client share. */

@@ -31,8 +31,8 @@ void fl_bytes_open(struct fl_bytes *b)
 		fl_grow(&b->spans, &cap, b->n + 1, sizeof *b->spans);
 		fl_grow(&b->slices, &cap_slices, b->n + 1, sizeof *b->slices);
 		b->slices[b->n] = slice;
-		b->spans[b->n++] = (struct fl_span){ GRPC_SLICE_START_PTR(*slice),
-			GRPC_SLICE_LENGTH(*slice) };
+		b->spans[b->n++] =
+			(struct fl_span){ GRPC_SLICE_START_PTR(*slice), GRPC_SLICE_LENGTH(*slice) };
 	}
 	grpc_byte_buffer_reader_destroy(&reader);
 }
@@ -69,14 +69,14 @@ static void drop_slice(void *arg, const struct fl_span *span)
 	}
 }
 
-enum fl_code fl_bytes_take(struct fl_bytes *b, const struct fl_varmsg *m, struct fl_var *var,
-	struct fl_err *err)
+enum fl_code fl_bytes_take(
+	struct fl_bytes *b, const struct fl_varmsg *m, struct fl_var *var, struct fl_err *err)
 {
 	struct fl_span_drop drop = { drop_slice, b };
 
 	if (b->taken)
-		return fl_err_set(err, FL_ESTATE, "the value of message '%s' was taken before",
-			m->varname);
+		return fl_err_set(
+			err, FL_ESTATE, "the value of message '%s' was taken before", m->varname);
 	FL_TRY(fl_varmsg_take(m, b->spans, b->n, &drop, var, err));
 	b->taken = true;
 	return FL_OK;
@@ -98,8 +98,8 @@ grpc_byte_buffer *fl_bytes_of_parts(struct fl_varmsg_parts *parts)
 	if (parts->n_payload) {
 		fl_handed_over(parts->mem);
 		/* gRPC only reads; its interface knows no const. */
-		slices[n++] = grpc_slice_new_with_user_data((void *)(uintptr_t)parts->payload,
-			parts->n_payload, drop_mem, parts->mem);
+		slices[n++] = grpc_slice_new_with_user_data(
+			(void *)(uintptr_t)parts->payload, parts->n_payload, drop_mem, parts->mem);
 		parts->mem = NULL;
 	}
 	if (parts->tail.len)

@@ -13,10 +13,10 @@
 /* A received message: gRPC's buffer, and its slices as spans. */
 struct fl_bytes {
 	grpc_byte_buffer *buffer; /* owned; NULL: no message came */
-	struct fl_span *spans;	  /* owned; into the buffer */
-	grpc_slice **slices;	  /* owned; the buffer's slice of each span */
+	struct fl_span *spans;    /* owned; into the buffer */
+	grpc_slice **slices;      /* owned; the buffer's slice of each span */
 	size_t n;
-	bool taken; /* the payload has been freed */
+	bool taken;   /* the payload has been freed */
 	size_t freed; /* bytes freed since memory was last given back to the system */
 };
 
@@ -24,8 +24,8 @@ struct fl_bytes {
 void fl_bytes_open(struct fl_bytes *b);
 void fl_bytes_release(struct fl_bytes *b);
 /* fl_varmsg_take from these bytes; frees them piece by piece, so it succeeds but once (ESTATE). */
-enum fl_code fl_bytes_take(struct fl_bytes *b, const struct fl_varmsg *m, struct fl_var *var,
-	struct fl_err *err);
+enum fl_code fl_bytes_take(
+	struct fl_bytes *b, const struct fl_varmsg *m, struct fl_var *var, struct fl_err *err);
 
 /* A message to be sent: the payload is a slice that shares the memory until gRPC lets go of it.
  * The parts are used up. Owned by the caller (grpc_byte_buffer_destroy). */

@@ -42,8 +42,8 @@ struct fl_client {
 	struct fl_client_opts opts;
 	struct fl_rpc_caller caller;
 	atomic_uint_fast64_t requests; /* numbers given so far */
-	pthread_mutex_t lock; /* guards targets and creds */
-	struct fl_map targets; /* endpoint to struct fl_rpc_target, in order of first use */
+	pthread_mutex_t lock;          /* guards targets and creds */
+	struct fl_map targets;         /* endpoint to struct fl_rpc_target, in order of first use */
 	grpc_channel_credentials *creds; /* NULL until the first endpoint */
 };
 
@@ -66,8 +66,11 @@ struct fl_client *fl_client_new(const struct fl_client_opts *opts)
 	struct fl_client *client = FL_NEW(struct fl_client);
 
 	client->opts = *opts;
-	client->caller = (struct fl_rpc_caller){ .id = random_id(), .trainer_id = opts->trainer_id,
-		.deadline_ms = opts->deadline_ms, .retry_times = opts->retry_times, .log = opts->log };
+	client->caller = (struct fl_rpc_caller){ .id = random_id(),
+		.trainer_id = opts->trainer_id,
+		.deadline_ms = opts->deadline_ms,
+		.retry_times = opts->retry_times,
+		.log = opts->log };
 	pthread_mutex_init(&client->lock, NULL);
 	fl_map_init(&client->targets);
 	return client;
@@ -77,7 +80,7 @@ void fl_client_free(struct fl_client *client)
 {
 	if (!client)
 		return;
-	FL_MAP_EACH(e, &client->targets) {
+	FL_MAP_EACH (e, &client->targets) {
 		struct fl_rpc_target *target = e->value;
 
 		grpc_channel_destroy(target->channel);
@@ -104,8 +107,8 @@ static enum fl_code make_creds(struct fl_client *client, struct fl_err *err)
 		return fl_err_set(err, FL_EINVAL, "a TLS certificate and its key go together");
 	fl_grpc_hold();
 	if (o->tls_ca || o->tls_cert)
-		client->creds = grpc_ssl_credentials_create_ex(o->tls_ca, o->tls_cert ? &pair : NULL, NULL,
-			NULL);
+		client->creds = grpc_ssl_credentials_create_ex(
+			o->tls_ca, o->tls_cert ? &pair : NULL, NULL, NULL);
 	else
 		client->creds = grpc_insecure_credentials_create();
 	if (client->creds)
@@ -201,8 +204,8 @@ static enum fl_code host_notify(void *arg, const struct fl_remote *r, size_t n, 
 	return send_all(arg, &notify_kind, r, n, err);
 }
 
-static enum fl_code host_get(void *arg, const struct fl_remote *r, size_t n, bool with_barrier,
-	struct fl_err *err)
+static enum fl_code host_get(
+	void *arg, const struct fl_remote *r, size_t n, bool with_barrier, struct fl_err *err)
 {
 	struct fl_client *client = arg;
 	struct fl_rpc_request *requests = FL_NEW_N(struct fl_rpc_request, n);
@@ -257,8 +260,8 @@ static enum fl_code signal_all(struct fl_client *client, const struct fl_rpc_kin
 }
 
 /* Upstream sets no trainer id in barriers; ours is in the metadata. */
-static enum fl_code host_barrier(void *arg, bool batch, const char *const *endpoints, size_t n,
-	struct fl_err *err)
+static enum fl_code host_barrier(
+	void *arg, bool batch, const char *const *endpoints, size_t n, struct fl_err *err)
 {
 	if (batch)
 		return signal_all(arg, &signal_kind, FL_MSG_BATCH_BARRIER, 0, endpoints, n, err);
@@ -282,11 +285,11 @@ enum fl_code fl_client_complete(struct fl_client *client, struct fl_err *err)
 
 	pthread_mutex_lock(&client->lock);
 	endpoints = FL_NEW_N(const char *, client->targets.live);
-	FL_MAP_EACH(e, &client->targets)
+	FL_MAP_EACH (e, &client->targets)
 		endpoints[n++] = ((struct fl_rpc_target *)e->value)->name;
 	pthread_mutex_unlock(&client->lock);
-	code = signal_all(client, &signal_kind, FL_MSG_COMPLETE, client->opts.trainer_id, endpoints, n,
-		err);
+	code = signal_all(
+		client, &signal_kind, FL_MSG_COMPLETE, client->opts.trainer_id, endpoints, n, err);
 	fl_free(endpoints);
 	return code;
 }
@@ -339,8 +342,9 @@ static enum fl_code wait_one(struct wait *w, struct fl_rpc_target *target, struc
 		}
 		say_waiting(w, target->name);
 		if (left <= 0)
-			return fl_err_set(err, FL_EDEADLINE, "server '%s' did not answer within %g s",
-				target->name, w->client->opts.wait_servers_s);
+			return fl_err_set(err, FL_EDEADLINE,
+				"server '%s' did not answer within %g s", target->name,
+				w->client->opts.wait_servers_s);
 		grpc_channel_watch_connectivity_state(target->channel, state,
 			gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
 				gpr_time_from_millis((int64_t)(left * 1000) + 1, GPR_TIMESPAN)),
@@ -349,8 +353,8 @@ static enum fl_code wait_one(struct wait *w, struct fl_rpc_target *target, struc
 	}
 }
 
-enum fl_code fl_client_wait(struct fl_client *client, const char *const *endpoints, size_t n,
-	struct fl_err *err)
+enum fl_code fl_client_wait(
+	struct fl_client *client, const char *const *endpoints, size_t n, struct fl_err *err)
 {
 	struct wait w = { .client = client, .began = fl_now() };
 	struct fl_rpc_target **targets;
@@ -370,8 +374,8 @@ enum fl_code fl_client_wait(struct fl_client *client, const char *const *endpoin
 		for (size_t i = 0; i < n && !code; i++)
 			code = wait_one(&w, targets[i], err);
 		grpc_completion_queue_shutdown(w.cq);
-		while (grpc_completion_queue_next(w.cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL).type !=
-			GRPC_QUEUE_SHUTDOWN)
+		while (grpc_completion_queue_next(w.cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL)
+				.type != GRPC_QUEUE_SHUTDOWN)
 			;
 		grpc_completion_queue_destroy(w.cq);
 	}

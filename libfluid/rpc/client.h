@@ -14,12 +14,12 @@
 
 struct fl_client_opts {
 	int64_t trainer_id;
-	int deadline_ms;   /* of a call; FLAGS_rpc_deadline, 180000 */
-	int retry_times;   /* FLAGS_rpc_retry_times, 3 */
+	int deadline_ms;       /* of a call; FLAGS_rpc_deadline, 180000 */
+	int retry_times;       /* FLAGS_rpc_retry_times, 3 */
 	double wait_servers_s; /* how long to wait for a server's first answer */
 	const struct fl_log *log;
-	/* PEM texts or NULL: plain text. tls_ca is what servers are checked against; with tls_cert and
-	 * tls_key we show who we are. */
+	/* PEM texts or NULL: plain text. tls_ca is what servers are checked against; with tls_cert
+	 * and tls_key we show who we are. */
 	const char *tls_cert, *tls_key, *tls_ca;
 };
 
@@ -44,8 +44,8 @@ void fl_client_host(struct fl_client *client, struct fl_host *host);
 
 /* Waits until every endpoint accepts connections; after 2 s says which one is awaited (event
  * "waiting"). EDEADLINE names it. */
-enum fl_code fl_client_wait(struct fl_client *client, const char *const *endpoints, size_t n,
-	struct fl_err *err);
+enum fl_code fl_client_wait(
+	struct fl_client *client, const char *const *endpoints, size_t n, struct fl_err *err);
 /* COMPLETE to every endpoint that this client has talked to; waits for the answers. */
 enum fl_code fl_client_complete(struct fl_client *client, struct fl_err *err);
 

@@ -55,8 +55,10 @@ static void list_sockets(intptr_t server_id, struct fl_map *open)
 		if (!page)
 			return;
 		more = false;
-		cJSON_ArrayForEach(socket, cJSON_GetObjectItemCaseSensitive(page, "socketRef")) {
-			const char *id = text_of(socket, "socketId"), *name = text_of(socket, "name");
+		cJSON_ArrayForEach(socket, cJSON_GetObjectItemCaseSensitive(page, "socketRef"))
+		{
+			const char *id = text_of(socket, "socketId"),
+				   *name = text_of(socket, "name");
 			const char *space = name ? strrchr(name, ' ') : NULL;
 
 			if (!id || !name)
@@ -82,14 +84,17 @@ static bool list_open(struct fl_map *open)
 
 		ok = page != NULL;
 		more = false;
-		cJSON_ArrayForEach(server, cJSON_GetObjectItemCaseSensitive(page, "server")) {
-			const char *id = text_of(cJSON_GetObjectItemCaseSensitive(server, "ref"), "serverId");
+		cJSON_ArrayForEach(server, cJSON_GetObjectItemCaseSensitive(page, "server"))
+		{
+			const char *id = text_of(
+				cJSON_GetObjectItemCaseSensitive(server, "ref"), "serverId");
 
 			if (!id)
 				continue;
 			from = strtoll(id, NULL, 10) + 1;
 			more = !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(page, "end"));
-			/* A server that ended since the page was made has no list and no connections. */
+			/* A server that ended since the page was made has no list and no
+			 * connections. */
 			list_sockets(from - 1, open);
 		}
 		cJSON_Delete(page);
@@ -103,7 +108,7 @@ static void compare(struct fl_conns *conns, const struct fl_map *before, const s
 	struct fl_map *gone)
 {
 	pthread_mutex_lock(&conns->lock);
-	FL_MAP_EACH(e, before) {
+	FL_MAP_EACH (e, before) {
 		if (fl_map_has(open, e->key))
 			continue;
 		fl_map_remove(&conns->peers, e->key);
@@ -117,12 +122,12 @@ static void look(struct fl_conns *conns)
 	struct fl_map before = FL_MAP_INIT, open = FL_MAP_INIT, gone = FL_MAP_INIT;
 
 	pthread_mutex_lock(&conns->lock);
-	FL_MAP_EACH(e, &conns->peers)
+	FL_MAP_EACH (e, &conns->peers)
 		fl_map_put(&before, e->key, NULL);
 	pthread_mutex_unlock(&conns->lock);
 	if (before.live && list_open(&open))
 		compare(conns, &before, &open, &gone);
-	FL_MAP_EACH(e, &gone)
+	FL_MAP_EACH (e, &gone)
 		conns->closed(conns->arg, e->key);
 	fl_map_release(&before);
 	fl_map_release(&open);

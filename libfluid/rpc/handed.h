@@ -18,10 +18,10 @@
 void __tsan_acquire(void *p);
 void __tsan_release(void *p);
 #define fl_handed_over(p) __tsan_release(p)
-#define fl_got_back(p) __tsan_acquire(p)
+#define fl_got_back(p)    __tsan_acquire(p)
 #else
 #define fl_handed_over(p) ((void)(p))
-#define fl_got_back(p) ((void)(p))
+#define fl_got_back(p)    ((void)(p))
 #endif
 
 #endif

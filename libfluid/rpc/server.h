@@ -36,7 +36,8 @@ const char *fl_call_metadata(const struct fl_rpc_call *call, const char *key);
 
 /* Copies the payload from gRPC's slices into *var, once: kind, dtype, dims, LoD, rows as the header
  * says, after all sizes are checked. EINVAL, EUNSUPPORTED, ELIMIT, ENOMEM: the message is wrong or
- * does not fit; *var is unchanged. The message is freed as it is copied: a second call is ESTATE. */
+ * does not fit; *var is unchanged. The message is freed as it is copied: a second call is ESTATE.
+ */
 enum fl_code fl_call_take(struct fl_rpc_call *call, struct fl_var *var, struct fl_err *err);
 
 /* Replies, each ends the call (the pointer is dead afterwards). From any thread, at any time. */
@@ -55,24 +56,25 @@ struct fl_rpc_handler {
 	/* A request is in. Called from the server's threads, several at a time. The handler replies
 	 * now or later. */
 	void (*call)(void *arg, struct fl_rpc_call *call);
-	/* Nobody waits for a call any more (cancelled, its deadline passed, connection cut); it must
-	 * still be replied to. Comes after `call` has returned, and not once a reply was begun before
-	 * it; where another thread replies at that very moment, the handler no longer knows the call
-	 * and leaves it alone (the pointer is good until gone returns). May be NULL. */
+	/* Nobody waits for a call any more (cancelled, its deadline passed, connection cut); it
+	 * must still be replied to. Comes after `call` has returned, and not once a reply was begun
+	 * before it; where another thread replies at that very moment, the handler no longer knows
+	 * the call and leaves it alone (the pointer is good until gone returns). May be NULL. */
 	void (*gone)(void *arg, struct fl_rpc_call *call);
-	/* A connection over which calls came has been closed: its process has ended, or lost the way
-	 * to us. Within about 0.3 s for a process that died, about 40 s for a machine that fell silent
-	 * (keep-alive); parked calls are told at once, by `gone`. From a thread of its own. A trainer
-	 * may come again over another connection. May be NULL. */
+	/* A connection over which calls came has been closed: its process has ended, or lost the
+	 * way to us. Within about 0.3 s for a process that died, about 40 s for a machine that fell
+	 * silent (keep-alive); parked calls are told at once, by `gone`. From a thread of its own.
+	 * A trainer may come again over another connection. May be NULL. */
 	void (*closed)(void *arg, const char *peer);
 };
 
 struct fl_rpc_server_opts {
 	const char *address; /* host:port; port 0: any */
 	size_t max_message;  /* bytes; 0: 2 GiB - 1 */
-	int threads;	     /* completion queue threads, >= 1 */
+	int threads;         /* completion queue threads, >= 1 */
 	const struct fl_log *log;
-	/* PEM texts or NULL: plain text. With tls_ca clients must show a certificate signed by it. */
+	/* PEM texts or NULL: plain text. With tls_ca clients must show a certificate signed by it.
+	 */
 	const char *tls_cert, *tls_key, *tls_ca;
 };
 

@@ -1,5 +1,5 @@
 /*
- * The codec of VariableMessage. Upstream's decoder is a loop over tags that copies the payload
+ * The decoder of VariableMessage. Upstream's decoder is a loop over tags that copies the payload
  * straight into the destination, so it needs the header first; ours notes where the payload lies
  * and copies when the handler has found a place for it, after every size was checked. What
  * upstream 1.8.5 does with bad messages (abort, old memory shown as values) is in runtime.md 2.2;
@@ -15,10 +15,10 @@
 /* ---- reading bytes that lie in several pieces ------------------------------------------------ */
 
 struct cursor {
-	const struct fl_span *span; /* the current one */
-	size_t spans;		    /* how many are left, the current one included */
-	size_t at;		    /* position in it */
-	size_t pos, total;	    /* position in the message, its length */
+	const struct fl_span *span;      /* the current one */
+	size_t spans;                    /* how many are left, the current one included */
+	size_t at;                       /* position in it */
+	size_t pos, total;               /* position in the message, its length */
 	const struct fl_span_drop *drop; /* NULL: nobody wants the pieces back */
 };
 
@@ -78,7 +78,7 @@ struct decoder {
 	struct cursor c;
 	struct fl_varmsg *m;
 	struct fl_buf scratch; /* a field of the header, in one piece */
-	size_t header;	       /* bytes of such fields so far */
+	size_t header;         /* bytes of such fields so far */
 	struct fl_err *err;
 };
 
@@ -150,8 +150,8 @@ static enum fl_code read_small(struct decoder *d, int *out, int max, const char 
 
 	FL_TRY(read_number(d, &v));
 	if (v < 0 || v > max)
-		return fl_err_set(d->err, FL_EINVAL, "%s %lld in a message is unknown", what,
-			(long long)v);
+		return fl_err_set(
+			d->err, FL_EINVAL, "%s %lld in a message is unknown", what, (long long)v);
 	*out = (int)v;
 	return FL_OK;
 }
@@ -159,8 +159,8 @@ static enum fl_code read_small(struct decoder *d, int *out, int max, const char 
 static enum fl_code add_dim(struct decoder *d, uint64_t v)
 {
 	if (d->m->rank == FL_MAX_RANK)
-		return fl_err_set(d->err, FL_ELIMIT, "a message has more than %d dimensions",
-			FL_MAX_RANK);
+		return fl_err_set(
+			d->err, FL_ELIMIT, "a message has more than %d dimensions", FL_MAX_RANK);
 	if (v > INT64_MAX)
 		return bad(d, "a negative dimension");
 	d->m->dims[d->m->rank++] = (int64_t)v;
@@ -273,8 +273,18 @@ static enum fl_code skip(struct decoder *d, int type)
 static int wire_type(uint64_t number)
 {
 	switch (number) {
-	case 1: case 6: case 8: case 9: case 10: case 13: return FL_WIRE_LEN;
-	case 2: case 3: case 5: case 7: case 11: case 12: return FL_WIRE_VARINT;
+	case 1:
+	case 6:
+	case 8:
+	case 9:
+	case 10:
+	case 13: return FL_WIRE_LEN;
+	case 2:
+	case 3:
+	case 5:
+	case 7:
+	case 11:
+	case 12: return FL_WIRE_VARINT;
 	}
 	return -1;
 }
@@ -325,8 +335,8 @@ static enum fl_code read_fields(struct decoder *d)
 	return FL_OK;
 }
 
-enum fl_code fl_varmsg_decode(const struct fl_span *spans, size_t n, struct fl_varmsg *m,
-	struct fl_err *err)
+enum fl_code fl_varmsg_decode(
+	const struct fl_span *spans, size_t n, struct fl_varmsg *m, struct fl_err *err)
 {
 	struct decoder d = { .c = cursor_at(spans, n), .m = m, .err = err };
 	enum fl_code code;
@@ -370,13 +380,15 @@ static enum fl_code check_tensor(const struct fl_varmsg *m, struct fl_err *err)
 	if (!m->rank)
 		return fl_err_set(err, FL_EINVAL, "message '%s' carries no value", m->varname);
 	if (!fl_dtype_size(m->data_type))
-		return fl_err_set(err, FL_EUNSUPPORTED, "message '%s' has element type %d, which is unknown",
-			m->varname, m->data_type);
+		return fl_err_set(err, FL_EUNSUPPORTED,
+			"message '%s' has element type %d, which is unknown", m->varname,
+			m->data_type);
 	if (fl_shape_bytes(m->data_type, m->dims, m->rank, &bytes, err))
 		return fl_err_wrap(err, "message '%s'", m->varname);
 	if (bytes != bytes_of(m->payload))
-		return fl_err_set(err, FL_EINVAL, "message '%s' has %zu bytes of payload, its shape needs %zu",
-			m->varname, bytes_of(m->payload), bytes);
+		return fl_err_set(err, FL_EINVAL,
+			"message '%s' has %zu bytes of payload, its shape needs %zu", m->varname,
+			bytes_of(m->payload), bytes);
 	return FL_OK;
 }
 
@@ -390,15 +402,16 @@ static enum fl_code check_lod(const struct fl_varmsg *m, struct fl_err *err)
 	return FL_OK;
 }
 
-static enum fl_code check_rows(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
-	struct fl_err *err)
+static enum fl_code check_rows(
+	const struct fl_varmsg *m, const struct fl_span *spans, size_t n, struct fl_err *err)
 {
 	struct cursor c = cursor_at(spans, n);
 	size_t count = bytes_of(m->rows) / sizeof(int64_t);
 
 	if (bytes_of(m->rows) % sizeof(int64_t) || (uint64_t)m->dims[0] != count)
-		return fl_err_set(err, FL_EINVAL, "message '%s' has %zu bytes of row numbers for %lld rows",
-			m->varname, bytes_of(m->rows), (long long)m->dims[0]);
+		return fl_err_set(err, FL_EINVAL,
+			"message '%s' has %zu bytes of row numbers for %lld rows", m->varname,
+			bytes_of(m->rows), (long long)m->dims[0]);
 	if (m->slr_height < 0)
 		return fl_err_set(err, FL_EINVAL, "message '%s' has height %lld", m->varname,
 			(long long)m->slr_height);
@@ -410,22 +423,25 @@ static enum fl_code check_rows(const struct fl_varmsg *m, const struct fl_span *
 
 		take(&c, &row, sizeof row);
 		if (row < 0 || row >= m->slr_height)
-			return fl_err_set(err, FL_EINVAL, "message '%s' has row %lld in a height of %lld",
-				m->varname, (long long)row, (long long)m->slr_height);
+			return fl_err_set(err, FL_EINVAL,
+				"message '%s' has row %lld in a height of %lld", m->varname,
+				(long long)row, (long long)m->slr_height);
 	}
 	return FL_OK;
 }
 
-enum fl_code fl_varmsg_check(const struct fl_varmsg *m, const struct fl_span *spans, size_t n,
-	struct fl_err *err)
+enum fl_code fl_varmsg_check(
+	const struct fl_varmsg *m, const struct fl_span *spans, size_t n, struct fl_err *err)
 {
 	if (m->type == FL_MSG_NCCL_ID)
-		return fl_err_set(err, FL_EUNSUPPORTED, "message '%s' carries an NCCL id", m->varname);
+		return fl_err_set(
+			err, FL_EUNSUPPORTED, "message '%s' carries an NCCL id", m->varname);
 	FL_TRY(check_tensor(m, err));
 	if (m->type == FL_MSG_SELECTED_ROWS)
 		return check_rows(m, spans, n, err);
 	if (bytes_of(m->rows))
-		return fl_err_set(err, FL_EINVAL, "message '%s' is dense, but has rows", m->varname);
+		return fl_err_set(
+			err, FL_EINVAL, "message '%s' is dense, but has rows", m->varname);
 	return check_lod(m, err);
 }
 
@@ -492,128 +508,4 @@ enum fl_code fl_varmsg_take(const struct fl_varmsg *m, const struct fl_span *spa
 		fill_rows(m, spans, n, &var->rows);
 	}
 	return FL_OK;
-}
-
-/* ---- encoding -------------------------------------------------------------------------------- */
-
-static void put_text(struct fl_buf *b, uint32_t number, const char *s)
-{
-	if (s && *s)
-		fl_wire_put_bytes(b, number, s, strlen(s));
-}
-
-static void put_number(struct fl_buf *b, uint32_t number, int64_t v)
-{
-	if (!v)
-		return;
-	fl_wire_put_tag(b, number, FL_WIRE_VARINT);
-	fl_wire_put_varint(b, (uint64_t)v);
-}
-
-static void put_lod_level(struct fl_buf *b, const struct fl_lod_level *level)
-{
-	struct fl_buf numbers = FL_BUF_INIT, message = FL_BUF_INIT;
-
-	for (size_t i = 0; i < level->n; i++)
-		fl_wire_put_varint(&numbers, level->off[i]);
-	if (numbers.len)
-		fl_wire_put_bytes(&message, 1, numbers.data, numbers.len);
-	fl_wire_put_bytes(b, 6, fl_buf_str(&message), message.len);
-	fl_buf_release(&message);
-	fl_buf_release(&numbers);
-}
-
-void fl_varmsg_encode_header(const struct fl_varmsg *m, struct fl_buf *b)
-{
-	struct fl_buf dims = FL_BUF_INIT;
-
-	put_text(b, 1, m->varname);
-	put_number(b, 2, m->type);
-	put_number(b, 3, m->data_type);
-	for (int i = 0; i < m->rank; i++)
-		fl_wire_put_varint(&dims, (uint64_t)m->dims[i]);
-	if (dims.len)
-		fl_wire_put_bytes(b, 4, dims.data, dims.len);
-	fl_buf_release(&dims);
-	put_number(b, 5, m->lod_level);
-	for (int i = 0; i < m->lod.n; i++)
-		put_lod_level(b, &m->lod.level[i]);
-	put_number(b, 7, m->slr_height);
-	put_text(b, 10, m->out_varname);
-	put_number(b, 11, m->profile);
-	put_number(b, 12, m->trainer_id);
-	put_text(b, 13, m->table_name);
-}
-
-/* Fields 2 to 7, from the variable. */
-static enum fl_code describe(struct fl_varmsg *m, const struct fl_var *var,
-	const struct fl_tensor **value, struct fl_err *err)
-{
-	const struct fl_tensor *t = &var->tensor;
-
-	if (var->kind != FL_LOD_TENSOR && var->kind != FL_SELECTED_ROWS)
-		return fl_err_set(err, FL_EUNSUPPORTED, "variable '%s' is neither a tensor nor SelectedRows",
-			var->name);
-	if (!fl_var_has_value(var))
-		return fl_err_set(err, FL_ESTATE, "variable '%s' holds no value", var->name);
-	fl_lod_clear(&m->lod);
-	m->type = FL_MSG_LOD_TENSOR;
-	m->slr_height = 0;
-	if (var->kind == FL_SELECTED_ROWS) {
-		t = &var->rows.value;
-		m->type = FL_MSG_SELECTED_ROWS;
-		m->slr_height = var->rows.height;
-	} else {
-		fl_lod_copy(&m->lod, &t->lod);
-	}
-	m->lod_level = m->lod.n;
-	m->data_type = t->dtype;
-	m->rank = t->rank;
-	memcpy(m->dims, t->dims, sizeof m->dims);
-	if (var->kind == FL_SELECTED_ROWS && m->rank > 0)
-		m->dims[0] = (int64_t)var->rows.n;
-	*value = t;
-	return FL_OK;
-}
-
-static enum fl_code make_parts(const struct fl_varmsg *m, const struct fl_var *var,
-	const struct fl_tensor *t, struct fl_varmsg_parts *parts, struct fl_err *err)
-{
-	size_t bytes, rows = var->kind == FL_SELECTED_ROWS ? var->rows.n * sizeof(int64_t) : 0;
-
-	FL_TRY(fl_shape_bytes(m->data_type, m->dims, m->rank, &bytes, err));
-	fl_varmsg_encode_header(m, &parts->head);
-	fl_wire_put_tag(&parts->head, 8, FL_WIRE_LEN);
-	fl_wire_put_varint(&parts->head, bytes);
-	if (var->kind == FL_SELECTED_ROWS)
-		fl_wire_put_bytes(&parts->tail, 9, var->rows.rows, rows);
-	if (bytes > FL_VARMSG_MAX || parts->head.len + parts->tail.len > FL_VARMSG_MAX - bytes)
-		return fl_err_set(err, FL_ELIMIT, "variable '%s' makes a message of more than %zu bytes",
-			var->name, FL_VARMSG_MAX);
-	parts->mem = fl_mem_hold(t->mem);
-	parts->payload = fl_data(t);
-	parts->n_payload = bytes;
-	return FL_OK;
-}
-
-enum fl_code fl_varmsg_encode(struct fl_varmsg *m, const struct fl_var *var,
-	struct fl_varmsg_parts *parts, struct fl_err *err)
-{
-	const struct fl_tensor *t = NULL;
-	enum fl_code code;
-
-	*parts = (struct fl_varmsg_parts){ 0 };
-	FL_TRY(describe(m, var, &t, err));
-	code = make_parts(m, var, t, parts, err);
-	if (code)
-		fl_varmsg_parts_release(parts);
-	return code;
-}
-
-void fl_varmsg_parts_release(struct fl_varmsg_parts *parts)
-{
-	fl_buf_release(&parts->head);
-	fl_buf_release(&parts->tail);
-	fl_mem_rele(parts->mem);
-	*parts = (struct fl_varmsg_parts){ 0 };
 }

@@ -63,7 +63,8 @@ static void again(struct fl_varmsg *m, const struct fl_var *var)
 	span = (struct fl_span){ (uint8_t *)first.data, first.len };
 	if (fl_varmsg_decode(&span, 1, &back, NULL))
 		abort();
-	if (fl_varmsg_take(&back, &span, 1, NULL, copy, NULL) || fl_varmsg_encode(&back, copy, &parts, NULL))
+	if (fl_varmsg_take(&back, &span, 1, NULL, copy, NULL) ||
+		fl_varmsg_encode(&back, copy, &parts, NULL))
 		abort();
 	join(&second, &parts);
 	fl_varmsg_parts_release(&parts);
