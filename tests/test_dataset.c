@@ -26,30 +26,13 @@ static const char *scratch(const void *p, size_t n)
 	return name;
 }
 
-/* A data variable: dtype, dims. */
+/* A data variable 'x'. */
 static fl_pb_var *declare(struct fl_program *prog, int dtype, const int64_t *dims, size_t rank,
 	int lod_level)
 {
-	fl_pb_var *v = fl_program_alloc(prog, sizeof *v);
-	fl_pb_lod_tensor *lt = fl_program_alloc(prog, sizeof *lt);
-	fl_pb_tensor *t = fl_program_alloc(prog, sizeof *t);
-	fl_pb_var_type *type = fl_program_alloc(prog, sizeof *type);
+	fl_pb_var *v = fl_add_var(prog, prog->pb->blocks[0], "x", FL_LOD_TENSOR);
 
-	paddle__framework__proto__var_desc__init(v);
-	paddle__framework__proto__var_type__init(type);
-	paddle__framework__proto__var_type__lo_dtensor_desc__init(lt);
-	paddle__framework__proto__var_type__tensor_desc__init(t);
-	t->data_type = (Paddle__Framework__Proto__VarType__Type)dtype;
-	t->n_dims = rank;
-	t->dims = fl_program_alloc(prog, rank * sizeof *dims);
-	memcpy(t->dims, dims, rank * sizeof *dims);
-	lt->tensor = t;
-	lt->has_lod_level = 1;
-	lt->lod_level = lod_level;
-	type->type = (Paddle__Framework__Proto__VarType__Type)FL_LOD_TENSOR;
-	type->lod_tensor = lt;
-	v->type = type;
-	v->name = fl_arena_strdup(prog->arena, "x");
+	fl_var_set_tensor(prog, v, dtype, dims, rank, lod_level);
 	return v;
 }
 
