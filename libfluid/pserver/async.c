@@ -254,8 +254,8 @@ static enum fl_code add_count(struct async *a, struct fl_var *counter, struct fl
 		counter->tensor.dtype != FL_INT64 || add->tensor.dtype != FL_INT64 ||
 		fl_numel(&counter->tensor) != 1 || fl_numel(&add->tensor) != 1)
 		return fl_err_set(err, FL_EINVAL, "'%s' is one int64 number", counter->name);
-	/* The sum is made in the message's own memory: a reply may still hold the counter's. Unsigned:
-	 * a peer's numbers must not overflow a signed one. */
+	/* The sum is made in the message's own memory: a reply may still hold the counter's.
+	 * Unsigned: a peer's numbers must not overflow a signed one. */
 	*(uint64_t *)fl_data(&add->tensor) += *(const uint64_t *)fl_data(&counter->tensor);
 	fl_tensor_share(&counter->tensor, &add->tensor);
 	return run_rates(a, err);

@@ -94,12 +94,12 @@ static enum fl_code check_address(const char *address, const struct fl_pserver_o
 		return FL_OK;
 	if (!opts->insecure)
 		return fl_err_set(err, FL_EINVAL,
-			"'%s' is open to other machines, and nothing is encrypted: give a certificate "
-			"(--tls-cert, --tls-key), or --insecure",
+			"'%s' is open to other machines, and nothing is encrypted: give a "
+			"certificate (--tls-cert, --tls-key), or --insecure",
 			address);
 	fl_logf(opts->log, FL_LOG_WARN,
-		"'%s' is open to other machines in plain text: whoever reaches it can read and change "
-		"the parameters",
+		"'%s' is open to other machines in plain text: whoever reaches it can read and "
+		"change the parameters",
 		address);
 	return FL_OK;
 }

@@ -18,7 +18,8 @@ struct fl_pserver_opts {
 	bool insecure;	       /* listen beyond loopback in plain text */
 	const char *tls_cert, *tls_key, *tls_ca; /* PEM texts; NULL: plain text (rpc/server.h) */
 	const struct fl_log *log;
-	/* Becomes readable when the process was asked to stop (a signal): an orderly end. -1: none. */
+	/* Becomes readable when the process was asked to stop (a signal): an orderly end. -1:
+	 * none. */
 	int stop_fd;
 };
 

@@ -127,8 +127,8 @@ void fl_req_give(struct fl_req *req, const struct fl_var *var)
 	struct fl_err err = { 0 };
 
 	if (!var) {
-		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT, "variable '%s' is not on this server",
-			req->name);
+		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT,
+			"variable '%s' is not on this server", req->name);
 		return;
 	}
 	if (!fl_var_has_value(var)) {

@@ -83,8 +83,9 @@ void fl_reqs_move(struct fl_reqs *to, struct fl_reqs *from);
 /* Sets the answer; replied to by fl_reqs_reply. */
 void fl_req_refuse(struct fl_req *req, int status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Answers with the variable as it is now: its memory is held, not copied: the executor gives an
- * operator that writes in place a new block while a reply holds the old one. Refuses when it is NULL or holds no value. */
+/* Answers with the variable as it is now: its memory is held, not copied; the executor gives an
+ * operator that writes in place a new block while a reply holds the old one. Refuses when it is
+ * NULL or holds no value. */
 void fl_req_give(struct fl_req *req, const struct fl_var *var);
 
 /* Replies to each request in order and frees it. Must not be called under a lock. */

@@ -149,12 +149,13 @@ static enum fl_code declare(const struct fl_table *table, struct fl_grad *g, con
 	t = var ? fl_var_tensor(var) : NULL;
 	if (!t)
 		return fl_err_set(err, FL_EINVAL,
-			"'listen_and_serv' receives '%s', which the program does not declare as a tensor",
+			"'listen_and_serv' receives '%s', which is not declared as a tensor",
 			listed);
 	g->kind = (int)var->type->type;
 	if (g->kind != FL_LOD_TENSOR && g->kind != FL_SELECTED_ROWS)
 		return fl_err_set(err, FL_EINVAL,
-			"'listen_and_serv' receives '%s', neither a LoDTensor nor SelectedRows", listed);
+			"'listen_and_serv' receives '%s', neither a LoDTensor nor SelectedRows",
+			listed);
 	g->dtype = fl_var_dtype(var);
 	if (t->n_dims > FL_MAX_RANK || (g->kind == FL_SELECTED_ROWS && !t->n_dims))
 		return fl_err_set(err, FL_EINVAL, "'%s' has %zu dims", listed, t->n_dims);
@@ -243,7 +244,8 @@ struct fl_grad *fl_table_grad(const struct fl_table *table, const char *name, in
 	if (fl_trainer_suffix(name, &base) >= 0)
 		other = fl_xstrndup(name, base);
 	else
-		other = fl_xstrfmt("%s" FL_TRAINER_INFIX "%" PRId64, name, trainer < 0 ? 0 : trainer);
+		other = fl_xstrfmt("%s" FL_TRAINER_INFIX "%" PRId64, name,
+			trainer < 0 ? 0 : trainer);
 	g = fl_map_get(&table->names, other);
 	fl_free(other);
 	return g;

@@ -32,7 +32,7 @@ struct fl_grad {
 /* A block of the program that the server runs. */
 struct fl_block {
 	int idx, parent;
-	struct fl_scope *scope; /* a child of the server's, for the block's own variables; owned there */
+	struct fl_scope *scope; /* for the block's own variables; owned by the server's scope */
 	struct fl_frame *frame; /* owned */
 	struct fl_var **written; /* owned list: variables outside the block that it writes */
 	size_t n_written;
