@@ -11,7 +11,13 @@
 
 #define SUITES(XX)                                                                                 \
 	XX(base)                                                                                   \
+	XX(json)                                                                                   \
 	XX(edit)                                                                                   \
+	XX(scan)                                                                                   \
+	XX(show)                                                                                   \
+	XX(diff)                                                                                   \
+	XX(check)                                                                                  \
+	XX(prune)                                                                                  \
 	XX(fingerprint)                                                                            \
 	XX(slice)                                                                                  \
 	XX(transpile)                                                                              \
