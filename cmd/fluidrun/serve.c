@@ -1,10 +1,11 @@
 #include "serve.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "pserver/pserver.h"
-
-#include <string.h>
+#include "signals.h"
 
 #define PEM_LIMIT (1u << 20)
 
@@ -52,6 +53,11 @@ static enum fl_code serve(void *arg, const fl_pb_op *op, struct fl_err *err)
 	return fl_pserver_run(r->main, op, r->root, &r->env, &o, err);
 }
 
+static bool stopped(void)
+{
+	return signals_got() != 0;
+}
+
 static enum fl_code connect_client(struct run *r, const struct tls *tls, const char *const *servers,
 	size_t n, struct fl_err *err)
 {
@@ -59,7 +65,8 @@ static enum fl_code connect_client(struct run *r, const struct tls *tls, const c
 		.deadline_ms = (int)r->opt->rpc_deadline,
 		.retry_times = (int)r->opt->rpc_retry_times,
 		.wait_servers_s = r->opt->wait_servers, .log = r->env.log,
-		.tls_cert = text(&tls->cert), .tls_key = text(&tls->key), .tls_ca = text(&tls->ca) };
+		.tls_cert = text(&tls->cert), .tls_key = text(&tls->key), .tls_ca = text(&tls->ca),
+		.stopped = stopped };
 
 	r->client = fl_client_new(&o);
 	fl_client_host(r->client, &r->host);

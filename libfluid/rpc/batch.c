@@ -288,12 +288,15 @@ static bool busy(const struct batch *b)
 	return false;
 }
 
-static gpr_timespec until(double next)
+/* When to look up from the queue: at the next resumption, and for a stop. */
+static gpr_timespec until(const struct batch *b, double next)
 {
 	double ms = (next - fl_now()) * 1000;
 
-	if (!next)
+	if (!next && (!b->caller->stopped || b->failed))
 		return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+	if (b->caller->stopped && (!next || ms > FL_RPC_STOP_MS))
+		ms = FL_RPC_STOP_MS;
 	return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
 		gpr_time_from_millis(ms > 0 ? (int64_t)ms + 1 : 0, GPR_TIMESPAN));
 }
@@ -310,10 +313,12 @@ static void run(struct batch *b)
 	}
 	while (busy(b)) {
 		resume(b, &next);
-		grpc_event event = grpc_completion_queue_next(b->cq, until(next), NULL);
+		grpc_event event = grpc_completion_queue_next(b->cq, until(b, next), NULL);
 
 		if (event.type == GRPC_OP_COMPLETE)
 			finish(b, event.tag);
+		else if (b->caller->stopped && b->caller->stopped() && !b->failed)
+			fail(b, fl_err_set(b->err, FL_ECANCELED, "stopped while waiting for servers"));
 	}
 }
 

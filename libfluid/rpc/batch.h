@@ -39,7 +39,11 @@ struct fl_rpc_caller {
 	int64_t trainer_id;
 	int deadline_ms, retry_times;
 	const struct fl_log *log;
+	bool (*stopped)(void); /* NULL: never; see struct fl_client_opts */
 };
+
+/* How often `stopped` is asked while calls are waited for. */
+#define FL_RPC_STOP_MS 200
 
 /* Makes the n calls and returns when all have ended; the first failure cancels the others and is
  * what *err says. Errors: rpc/client.h. */

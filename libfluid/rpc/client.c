@@ -70,7 +70,8 @@ struct fl_client *fl_client_new(const struct fl_client_opts *opts)
 		.trainer_id = opts->trainer_id,
 		.deadline_ms = opts->deadline_ms,
 		.retry_times = opts->retry_times,
-		.log = opts->log };
+		.log = opts->log,
+		.stopped = opts->stopped };
 	pthread_mutex_init(&client->lock, NULL);
 	fl_map_init(&client->targets);
 	return client;
@@ -316,13 +317,15 @@ static void say_waiting(struct wait *w, const char *endpoint)
 	fl_free(text);
 }
 
-/* Seconds till the next thing is due: the message, or the end of the wait. */
+/* Seconds till the next thing is due: the message, the end of the wait, a look for a stop. */
 static double patience(const struct wait *w)
 {
 	double passed = fl_now() - w->began, left = w->client->opts.wait_servers_s - passed;
 
 	if (!w->said && passed < WAITING_AFTER_S && WAITING_AFTER_S - passed < left)
-		return WAITING_AFTER_S - passed;
+		left = WAITING_AFTER_S - passed;
+	if (w->client->opts.stopped && left > FL_RPC_STOP_MS / 1000.)
+		left = FL_RPC_STOP_MS / 1000.;
 	return left;
 }
 
@@ -341,6 +344,9 @@ static enum fl_code wait_one(struct wait *w, struct fl_rpc_target *target, struc
 			return FL_OK;
 		}
 		say_waiting(w, target->name);
+		if (w->client->opts.stopped && w->client->opts.stopped())
+			return fl_err_set(err, FL_ECANCELED, "stopped while waiting for server '%s'",
+				target->name);
 		if (left <= 0)
 			return fl_err_set(err, FL_EDEADLINE,
 				"server '%s' did not answer within %g s", target->name,

@@ -21,6 +21,9 @@ struct fl_client_opts {
 	/* PEM texts or NULL: plain text. tls_ca is what servers are checked against; with tls_cert
 	 * and tls_key we show who we are. */
 	const char *tls_cert, *tls_key, *tls_ca;
+	/* True once the process was asked to stop: calls on their way are cancelled, the wait for
+	 * servers ends (ECANCELED). Asked several times a second; NULL: never. */
+	bool (*stopped)(void);
 };
 
 struct fl_client;
