@@ -297,9 +297,10 @@ int main(int argc, char **argv)
 			printf("no recordings at '%s': the copies in testdata/ are used\n", golden);
 		golden = "testdata";
 	}
+	golden = realpath(golden, NULL); /* commands run elsewhere; NULL is seen below */
 	rec_fluidc = getenv("FLUIDC") ? getenv("FLUIDC") : "build/fluidc";
 	rec_fluidrun = getenv("FLUIDRUN") ? getenv("FLUIDRUN") : "build/fluidrun";
-	if (!(rec_fluidc = realpath(rec_fluidc, NULL)) ||
+	if (!golden || !(rec_fluidc = realpath(rec_fluidc, NULL)) ||
 		!(rec_fluidrun = realpath(rec_fluidrun, NULL)) || !mkdtemp(scratch)) {
 		perror("recordings");
 		return 2;
