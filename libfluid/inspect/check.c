@@ -46,6 +46,8 @@ bool fl_report_full(const struct fl_report *r)
 }
 
 static void add_line(struct fl_report *r, const struct fl_place *at, bool note, const char *fmt,
+	va_list ap) __attribute__((format(printf, 4, 0)));
+static void add_line(struct fl_report *r, const struct fl_place *at, bool note, const char *fmt,
 	va_list ap)
 {
 	char text[FL_ERR_MAX];

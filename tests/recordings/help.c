@@ -17,6 +17,8 @@
 #include "recordings/recordings.h"
 
 static const char *path_of(const struct rec_case *c, const char *dir, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+static const char *path_of(const struct rec_case *c, const char *dir, const char *fmt, va_list ap)
 {
 	char name[1024];
 
