@@ -8,9 +8,11 @@
 #include <grpc/slice.h>
 #include <grpc/status.h>
 #include <grpc/support/time.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "base/mem.h"
 #include "desc/names.h"
 #include "desc/proto.h"
+#include "fltest.h"
 #include "rpc/bytes.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
@@ -33,8 +36,6 @@ const char *__tsan_default_options(void)
 {
 	return "ignore_noninstrumented_modules=1";
 }
-
-#define OK(call) ck_assert_msg(!(call), "%s", err.msg)
 
 /* ---- a server that keeps variables ----------------------------------------------------------- */
 
@@ -171,7 +172,7 @@ static struct keeper *keeper_new(struct fl_rpc_server_opts opts)
 	fl_map_init(&k->vars);
 	opts.address = opts.address ? opts.address : "127.0.0.1:0";
 	opts.threads = opts.threads ? opts.threads : 2;
-	OK(fl_rpc_server_new(&opts, &handler, &k->server, &err));
+	FT_OK(fl_rpc_server_new(&opts, &handler, &k->server, &err));
 	snprintf(k->address, sizeof k->address, "127.0.0.1:%d", fl_rpc_server_port(k->server));
 	return k;
 }
@@ -242,7 +243,7 @@ static struct fl_var *floats(const char *name, int64_t n, float first)
 	struct fl_var *var = fl_var_new(name, FL_LOD_TENSOR);
 	struct fl_err err = { 0 };
 
-	OK(fl_tensor_resize(&var->tensor, FL_FP32, &n, 1, &err));
+	FT_OK(fl_tensor_resize(&var->tensor, FL_FP32, &n, 1, &err));
 	for (int64_t i = 0; i < n; i++)
 		((float *)fl_data(&var->tensor))[i] = first + (float)(i % 1000);
 	return var;
@@ -275,18 +276,18 @@ START_TEST(test_rpc_send_and_get)
 	uint64_t lod[] = { 0, 2, 6 };
 	struct fl_err err = { 0 };
 
-	OK(fl_lod_push(&w->tensor.lod, lod, 3, &err));
-	OK(put(&host, k, "w", w, &err));
+	FT_OK(fl_lod_push(&w->tensor.lod, lod, 3, &err));
+	FT_OK(put(&host, k, "w", w, &err));
 	assert_text(k, k->trainer, "3");
-	OK(fetch(&host, k, "w", got, &err));
+	FT_OK(fetch(&host, k, "w", got, &err));
 	ck_assert_int_eq(got->tensor.dims[0], 6);
 	ck_assert_mem_eq(fl_data(&got->tensor), fl_data(&w->tensor), 24);
 	ck_assert(fl_lod_equal(&got->tensor.lod, &w->tensor.lod));
 	fl_tensor_clear(&got->tensor);
-	OK(host.get(host.arg, &r, 1, false, &err));
+	FT_OK(host.get(host.arg, &r, 1, false, &err));
 	ck_assert_int_eq(last_method(k), FL_GET_VARIABLE_NO_BARRIER);
 	ck_assert_mem_eq(fl_data(&got->tensor), fl_data(&w->tensor), 24);
-	OK(host.notify(
+	FT_OK(host.notify(
 		host.arg, &(struct fl_remote){ k->address, FL_LR_COUNTER, NULL, w }, 1, &err));
 	ck_assert_int_eq(last_method(k), FL_DISTRIBUTE_NOTIFY);
 	fl_client_free(client);
@@ -308,16 +309,16 @@ START_TEST(test_rpc_selected_rows)
 	int before;
 
 	s->rows.height = 50;
-	OK(fl_tensor_resize(&s->rows.value, FL_FP64, dims, 2, &err));
+	FT_OK(fl_tensor_resize(&s->rows.value, FL_FP64, dims, 2, &err));
 	memset(fl_data(&s->rows.value), 0x40, 48);
 	before = count(k, &k->messages);
-	OK(put(&host, k, "s", s, &err)); /* no rows: nothing is sent */
+	FT_OK(put(&host, k, "s", s, &err)); /* no rows: nothing is sent */
 	ck_assert_int_eq(count(k, &k->messages), before);
 	fl_selected_rows_resize(&s->rows, 2);
 	s->rows.rows[0] = 49;
 	s->rows.rows[1] = 0;
-	OK(put(&host, k, "s", s, &err));
-	OK(fetch(&host, k, "s", got, &err));
+	FT_OK(put(&host, k, "s", s, &err));
+	FT_OK(fetch(&host, k, "s", got, &err));
 	ck_assert_int_eq(got->kind, FL_SELECTED_ROWS);
 	ck_assert_int_eq(got->rows.height, 50);
 	ck_assert_uint_eq(got->rows.n, 2);
@@ -341,25 +342,25 @@ START_TEST(test_rpc_batch_over_two_servers)
 	struct fl_err err = { 0 };
 	char names[64][16];
 
-	OK(fl_client_wait(client, endpoints, 3, &err));
+	FT_OK(fl_client_wait(client, endpoints, 3, &err));
 	for (int i = 0; i < 64; i++) {
 		snprintf(names[i], sizeof names[i], "v%d", i);
 		r[i] = (struct fl_remote){ k[i % 2]->address, names[i], NULL,
 			floats(names[i], 100, (float)i) };
 	}
-	OK(host.send(host.arg, r, 64, &err));
+	FT_OK(host.send(host.arg, r, 64, &err));
 	for (int i = 0; i < 64; i++)
 		memset(fl_data(&r[i].var->tensor), 0, 400);
-	OK(host.barrier(host.arg, true, endpoints, 3, &err));
+	FT_OK(host.barrier(host.arg, true, endpoints, 3, &err));
 	ck_assert_int_eq(count(k[0], &k[0]->messages), 33);
 	ck_assert_int_eq(count(k[1], &k[1]->messages), 33);
-	OK(host.get(host.arg, r, 64, true, &err));
-	OK(host.barrier(host.arg, false, endpoints, 3, &err));
+	FT_OK(host.get(host.arg, r, 64, true, &err));
+	FT_OK(host.barrier(host.arg, false, endpoints, 3, &err));
 	for (int i = 0; i < 64; i++) {
 		ck_assert_float_eq(((float *)fl_data(&r[i].var->tensor))[99], (float)(i + 99));
 		fl_var_free(r[i].var);
 	}
-	OK(fl_client_complete(client, &err));
+	FT_OK(fl_client_complete(client, &err));
 	ck_assert_int_eq(count(k[0], &k[0]->messages), 33 + 32 + 2);
 	fl_client_free(client);
 	keeper_free(k[0]);
@@ -395,13 +396,13 @@ START_TEST(test_rpc_parked_call_is_replied_later)
 	char first_peer[64];
 	pthread_t thread;
 
-	OK(put(&other, k, "w", w, &err));
+	FT_OK(put(&other, k, "w", w, &err));
 	pthread_create(&thread, NULL, get_parked, &g);
 	await(k, &k->n_parked, 1);
 	pthread_mutex_lock(&k->lock);
 	memcpy(first_peer, k->peer, sizeof first_peer);
 	pthread_mutex_unlock(&k->lock);
-	OK(put(&other, k, "release", w, &err));
+	FT_OK(put(&other, k, "release", w, &err));
 	pthread_mutex_lock(&k->lock);
 	ck_assert_str_ne(first_peer, k->peer); /* each client has a connection of its own */
 	pthread_mutex_unlock(&k->lock);
@@ -445,13 +446,13 @@ START_TEST(test_rpc_closed_connection_is_noticed_without_a_parked_call)
 	struct fl_var *w = floats("w", 8, 5);
 	struct fl_err err = { 0 };
 
-	OK(put(&stays, k, "w", w, &err));
-	OK(put(&host, k, "w", w, &err));
+	FT_OK(put(&stays, k, "w", w, &err));
+	FT_OK(put(&host, k, "w", w, &err));
 	fl_client_free(client);
 	await(k, &k->n_closed, 1);
 	assert_text(k, k->closed, k->peer);
 	ck_assert_int_eq(count(k, &k->n_closed), 1);
-	OK(put(&stays, k, "w", w, &err));
+	FT_OK(put(&stays, k, "w", w, &err));
 	fl_client_free(other);
 	await(k, &k->n_closed, 2);
 	assert_text(k, k->closed, k->peer);
@@ -468,8 +469,8 @@ START_TEST(test_rpc_large_message)
 	struct fl_var *w = floats("w", 16 << 20, 1), *got = fl_var_new("got", FL_LOD_TENSOR);
 	struct fl_err err = { 0 };
 
-	OK(put(&host, k, "w", w, &err));
-	OK(fetch(&host, k, "w", got, &err));
+	FT_OK(put(&host, k, "w", w, &err));
+	FT_OK(fetch(&host, k, "w", got, &err));
 	ck_assert_uint_eq(fl_tensor_bytes(&got->tensor), (size_t)64 << 20);
 	ck_assert(!memcmp(fl_data(&got->tensor), fl_data(&w->tensor), (size_t)64 << 20));
 	fl_client_free(client);
@@ -487,10 +488,10 @@ START_TEST(test_rpc_receive_limit)
 	struct fl_var *w = floats("w", 20000, 1), *more = floats("w", 30000, 1);
 	struct fl_err err = { 0 };
 
-	OK(put(&host, k, "w", w, &err));
+	FT_OK(put(&host, k, "w", w, &err));
 	ck_assert_int_eq(put(&host, k, "w", more, &err), FL_EPEER);
 	ck_assert_msg(strstr(err.msg, "RESOURCE_EXHAUSTED") != NULL, "%s", err.msg);
-	OK(put(&host, k, "w", w, &err));
+	FT_OK(put(&host, k, "w", w, &err));
 	fl_client_free(client);
 	keeper_free(k);
 	fl_var_free(w);
@@ -506,7 +507,7 @@ START_TEST(test_rpc_retries_with_the_same_id)
 	struct fl_var *w = floats("w", 4, 1);
 	struct fl_err err = { 0 };
 
-	OK(put(&host, k, "flaky", w, &err));
+	FT_OK(put(&host, k, "flaky", w, &err));
 	ck_assert_int_eq(count(k, &k->flaky_tries), 3);
 	fl_client_free(client);
 	client = client_new(20000, 1, &host);
@@ -533,7 +534,7 @@ START_TEST(test_rpc_bad_replies_are_errors)
 	ck_assert_msg(strstr(err.msg, "NOT_FOUND: no such variable") != NULL, "%s", err.msg);
 	ck_assert_int_eq(fetch(&host, k, "empty", w, &err), FL_EPEER);
 	ck_assert_msg(strstr(err.msg, "no value for 'empty'") != NULL, "%s", err.msg);
-	OK(put(&host, k, "other", w, &err));
+	FT_OK(put(&host, k, "other", w, &err));
 	ck_assert_int_eq(fetch(&host, k, "other", w, &err), FL_EPEER);
 	ck_assert_msg(strstr(err.msg, "named 'another'") != NULL, "%s", err.msg);
 	ck_assert_float_eq(((float *)fl_data(&w->tensor))[3], 4);
@@ -545,42 +546,49 @@ END_TEST
 
 /* ---- a server that dies ---------------------------------------------------------------------- */
 
-/* A process with a server; it is killed. */
-static pid_t server_process(int *port)
+/* A process with a server, to be killed. */
+struct process {
+	pid_t pid;
+	int fd; /* it writes its port there, and a byte when a call is parked */
+	int port;
+};
+
+static void serve_and_tell(int fd)
+{
+	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
+	int port = fl_rpc_server_port(k->server);
+
+	if (write(fd, &port, sizeof port) != sizeof port)
+		_exit(1);
+	await(k, &k->n_parked, 1);
+	if (write(fd, "p", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void process_start(struct process *p)
 {
 	int fd[2];
-	pid_t pid;
 
 	ck_assert_int_eq(pipe(fd), 0);
-	pid = fork();
-	if (!pid) {
-		struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
-		int bound = fl_rpc_server_port(k->server);
-
-		if (write(fd[1], &bound, sizeof bound) != sizeof bound)
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	ck_assert_int_eq(read(fd[0], port, sizeof *port), sizeof *port);
-	close(fd[0]);
+	p->pid = fork();
+	if (!p->pid)
+		serve_and_tell(fd[1]);
 	close(fd[1]);
-	return pid;
+	p->fd = fd[0];
+	ck_assert_int_eq(read(p->fd, &p->port, sizeof p->port), sizeof p->port);
 }
 
-static void end_process(pid_t pid)
+static void *kill_when_parked(void *arg)
 {
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
+	struct process *p = arg;
+	char byte;
 
-static void *end_process_later(void *arg)
-{
-	struct timespec some = { .tv_nsec = 100000000 };
-
-	/* Whether the call is parked by then or not, it must end as lost. */
-	nanosleep(&some, NULL);
-	end_process(*(pid_t *)arg);
+	ck_assert_int_eq(read(p->fd, &byte, 1), 1);
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
+	close(p->fd);
 	return NULL;
 }
 
@@ -592,16 +600,16 @@ START_TEST(test_rpc_lost_server_is_noticed)
 	struct fl_var *got, *w;
 	struct fl_err err = { 0 };
 	pthread_t thread;
-	int port = 0;
-	pid_t pid = server_process(&port);
+	struct process process;
 	double began;
 
-	snprintf(away.address, sizeof away.address, "127.0.0.1:%d", port);
+	process_start(&process);
+	snprintf(away.address, sizeof away.address, "127.0.0.1:%d", process.port);
 	client = client_new(100000, 0, &host);
 	got = fl_var_new("park", FL_LOD_TENSOR);
 	w = floats("w", 4, 1);
-	OK(put(&host, &away, "w", w, &err));
-	pthread_create(&thread, NULL, end_process_later, &pid);
+	FT_OK(put(&host, &away, "w", w, &err));
+	pthread_create(&thread, NULL, kill_when_parked, &process);
 	ck_assert_int_eq(fetch(&host, &away, "park", got, &err), FL_ELOST);
 	ck_assert_msg(strstr(err.msg, away.address) != NULL, "%s", err.msg);
 	pthread_join(thread, NULL);
@@ -634,7 +642,7 @@ START_TEST(test_rpc_wait_names_the_server)
 	struct fl_err err = { 0 };
 	const char *endpoints[] = { k->address, dead };
 
-	OK(fl_client_wait(client, endpoints, 1, &err));
+	FT_OK(fl_client_wait(client, endpoints, 1, &err));
 	ck_assert_str_eq(said, "");
 	/* A port on which nobody listens: one that was bound and is free again. */
 	snprintf(dead, sizeof dead, "127.0.0.1:%d", fl_rpc_server_port(k->server));
@@ -647,34 +655,57 @@ START_TEST(test_rpc_wait_names_the_server)
 }
 END_TEST
 
+/* Where the client first knocks there is no gRPC; once it has, a server comes to that port. */
+struct late {
+	int fd; /* listens */
+	char address[32];
+	struct keeper *k;
+};
+
 static void *start_late(void *arg)
 {
-	struct keeper *k = arg, *made;
-	struct timespec some = { .tv_nsec = 300000000 };
+	struct late *late = arg;
+	int knock = accept(late->fd, NULL, NULL);
 
-	nanosleep(&some, NULL);
-	made = keeper_new((struct fl_rpc_server_opts){ .address = k->address });
-	return made;
+	ck_assert_int_ge(knock, 0);
+	close(knock);
+	close(late->fd);
+	late->k = keeper_new((struct fl_rpc_server_opts){ .address = late->address });
+	return NULL;
+}
+
+static void late_listen(struct late *late)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t n = sizeof at;
+	int one = 1;
+
+	late->fd = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(setsockopt(late->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+	ck_assert_int_eq(bind(late->fd, (struct sockaddr *)&at, sizeof at), 0);
+	ck_assert_int_eq(listen(late->fd, 1), 0);
+	ck_assert_int_eq(getsockname(late->fd, (struct sockaddr *)&at, &n), 0);
+	snprintf(late->address, sizeof late->address, "127.0.0.1:%d", ntohs(at.sin_port));
 }
 
 START_TEST(test_rpc_server_that_comes_late_is_waited_for)
 {
-	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 }), free_port = { 0 };
+	struct keeper there = { 0 };
+	struct late late;
 	struct fl_host host = { 0 };
 	struct fl_client *client = client_new(20000, 0, &host);
 	struct fl_var *w = floats("w", 4, 1);
 	struct fl_err err = { 0 };
 	pthread_t thread;
-	void *late;
 
-	snprintf(free_port.address, sizeof free_port.address, "127.0.0.1:%d",
-		fl_rpc_server_port(k->server));
-	keeper_free(k);
-	pthread_create(&thread, NULL, start_late, &free_port);
-	OK(put(&host, &free_port, "w", w, &err));
-	pthread_join(thread, &late);
+	late_listen(&late);
+	memcpy(there.address, late.address, sizeof there.address);
+	pthread_create(&thread, NULL, start_late, &late);
+	FT_OK(put(&host, &there, "w", w, &err));
+	pthread_join(thread, NULL);
 	fl_client_free(client);
-	keeper_free(late);
+	keeper_free(late.k);
 	fl_var_free(w);
 }
 END_TEST
@@ -722,9 +753,9 @@ START_TEST(test_rpc_tls)
 	struct fl_err err = { 0 };
 
 	fl_client_host(client, &host);
-	OK(fl_client_wait(client, endpoints, 1, &err));
-	OK(put(&host, k, "w", w, &err));
-	OK(fetch(&host, k, "w", got, &err));
+	FT_OK(fl_client_wait(client, endpoints, 1, &err));
+	FT_OK(put(&host, k, "w", w, &err));
+	FT_OK(fetch(&host, k, "w", got, &err));
 	ck_assert(!memcmp(fl_data(&got->tensor), fl_data(&w->tensor), 200000));
 	fl_client_free(client);
 	/* Without a certificate, and in plain text, nobody gets in. */
@@ -913,8 +944,8 @@ static void *push_many(void *arg)
 	struct fl_err err = { 0 };
 
 	for (int i = 0; i < 50; i++) {
-		OK(put(&host, k, "w", w, &err));
-		OK(fetch(&host, k, "w", got, &err));
+		FT_OK(put(&host, k, "w", w, &err));
+		FT_OK(fetch(&host, k, "w", got, &err));
 	}
 	fl_client_free(client);
 	fl_var_free(w);
@@ -941,7 +972,7 @@ Suite *suite_rpc(void)
 	Suite *s = suite_create("rpc");
 	TCase *t = tcase_create("rpc");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, FT_TIMEOUT);
 	tcase_add_test(t, test_rpc_send_and_get);
 	tcase_add_test(t, test_rpc_selected_rows);
 	tcase_add_test(t, test_rpc_batch_over_two_servers);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "desc/proto.h"
+#include "fltest.h"
 #include "rpc/varmsg.h"
 
 Suite *suite_varmsg(void);
@@ -424,7 +425,7 @@ Suite *suite_varmsg(void)
 	Suite *s = suite_create("varmsg");
 	TCase *t = tcase_create("varmsg");
 
-	tcase_set_timeout(t, 60);
+	tcase_set_timeout(t, FT_TIMEOUT);
 	tcase_add_loop_test(t, test_varmsg_fixture_is_read_and_written, 0, (int)FL_COUNT(fixtures));
 	tcase_add_test(t, test_varmsg_values_arrive);
 	tcase_add_test(t, test_varmsg_payload_is_shared_not_copied);
