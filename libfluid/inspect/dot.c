@@ -9,6 +9,8 @@
 #include "inspect/show.h"
 #include "inspect/text.h"
 
+#define DEPTH_MAX 64 /* levels of blocks that are looked through for a name */
+
 struct dot {
 	const fl_pb_program *pb;
 	const struct fl_show *what;
@@ -32,7 +34,9 @@ static void quoted(struct fl_buf *b, const char *s)
 /* The block that holds the variable: the same name in another block is another node. */
 static int32_t owner_of(const struct dot *d, int32_t block, const char *name)
 {
-	for (int32_t at = block; at >= 0; at = fl_block_parent(d->pb, at))
+	int32_t at = block;
+
+	for (int depth = 0; at >= 0 && depth < DEPTH_MAX; depth++, at = fl_block_parent(d->pb, at))
 		if (fl_map_has(&d->vars[at], name))
 			return at;
 	return block;
