@@ -289,6 +289,17 @@ static enum fl_code add_lookup(struct fl_transpiler *t, size_t i, struct fl_err 
 	return FL_OK;
 }
 
+/* The correction of dc.c works element by element on whole gradients. */
+static enum fl_code check_dense(const struct fl_transpiler *t, struct fl_err *err)
+{
+	for (size_t i = 0; t->opts.enable_dc_asgd && i < t->n_pairs; i++)
+		if ((int)t->pairs[i].gvar->type->type == FL_SELECTED_ROWS)
+			return tp_refuse(err, t, t->pairs[i].optimizer,
+				"parameter '%s' has a sparse gradient, which --enable-dc-asgd cannot "
+				"correct; leave that out, or give is_sparse=False", t->pairs[i].param);
+	return FL_OK;
+}
+
 enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err)
 {
 	FL_TRY(check_fresh(t, err));
@@ -297,6 +308,7 @@ enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err)
 	FL_TRY(check_suffixes(t, err));
 	FL_TRY(find_counter(t, err));
 	FL_TRY(tp_find_table(t, err));
+	FL_TRY(check_dense(t, err));
 	for (size_t i = 0; i < t->block->n_ops; i++)
 		FL_TRY(add_lookup(t, i, err));
 	return FL_OK;

@@ -8,6 +8,8 @@
  * Which parameters are split, and where they lie, the communicator reads from the variables and the
  * server's programs; how often it pushes is in the fingerprint record.
  */
+#include <string.h>
+
 #include "base/mem.h"
 #include "desc/edit.h"
 #include "desc/query.h"
@@ -96,6 +98,11 @@ enum fl_code tp_geo_trainer(const struct fl_transpiler *t, struct fl_program **o
 			delta_var(&b, p, p->blocks[k].param, p->blocks[k].rows);
 		}
 	}
+	/* Fluid's analysis marks the operators of set_gradient_clip as backward in this mode, too. */
+	for (size_t i = 0; i < t->block->n_ops; i++)
+		if (t->kind[i] == TP_CLIP &&
+			strstr(fl_attr_str(t->block->ops[i], FL_ATTR_NAMESCOPE, ""), "@CLIP"))
+			fl_op_set_int(b.prog, b.block->ops[i], FL_ATTR_ROLE, FL_ROLE_BACKWARD);
 	send_ids(t, &b);
 	for (size_t i = 0; i < b.block->n_ops; i++)
 		fl_op_sort_attrs(b.block->ops[i]);
