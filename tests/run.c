@@ -22,7 +22,10 @@
 	XX(slice)                                                                                  \
 	XX(transpile)                                                                              \
 	XX(varmsg)                                                                                 \
-	XX(rpc)
+	XX(rpc)                                                                                    \
+	XX(pserver_sync)                                                                           \
+	XX(pserver_async)                                                                          \
+	XX(pserver_run)
 
 #define DECLARE(name) Suite *suite_##name(void);
 SUITES(DECLARE)

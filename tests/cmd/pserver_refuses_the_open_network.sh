@@ -1,0 +1,17 @@
+# A server that others could reach in plain text refuses, unless it is told to.
+set -eu
+w=$TOP/testdata/wire/sync_line
+serve() { "$FLUIDRUN" --startup "$w/pserver0.startup.pb" "$@" "$w/pserver0.main.pb" 2>err; }
+for a in 0.0.0.0:0 '[::]:0'; do
+	rc=0
+	serve --endpoint "127.0.0.1:27100=$a" || rc=$?
+	[ $rc = 1 ] || { echo "$a: exit code $rc"; cat err; exit 1; }
+	grep -q -- "--insecure" err
+done
+serve --endpoint 127.0.0.1:27100=0.0.0.0:0 --insecure --ready-file ready &
+pid=$!
+for i in $(seq 200); do [ -e ready ] && break; sleep 0.05; done
+[ -e ready ] || { cat err; exit 1; }
+grep -q "plain text" err
+kill -TERM $pid
+wait $pid || true
