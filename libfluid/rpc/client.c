@@ -3,9 +3,11 @@
  * for each variable before it sends the next (runtime.md 5.1); here one operator's variables
  * travel together, which a server cannot tell from a fast trainer.
  *
- * No keep-alive pings go out from here: a stock server (gRPC 1.10) closes a connection that is
- * pinged more often than every 5 minutes. A dead process closes its connection, which is noticed
- * at once; a machine that fell silent is noticed by the deadline of the call.
+ * A dead process closes its connection, which is noticed at once. A machine that fell silent is
+ * noticed by what it does not acknowledge within 20 s (TCP's user timeout, which gRPC sets where
+ * keep-alive is on), or by the deadline of a call that waits for it. Keep-alive pings themselves
+ * are of little use here: a stock server (gRPC 1.10) closes a connection that is pinged more often
+ * than every 5 minutes.
  */
 #include "rpc/client.h"
 
@@ -22,7 +24,7 @@
 #include "rpc/batch.h"
 #include "rpc/bytes.h"
 
-enum { WAITING_AFTER_S = 2 };
+enum { WAITING_AFTER_S = 2, KEEPALIVE_MS = 360000, KEEPALIVE_TIMEOUT_MS = 20000 };
 
 static const struct fl_rpc_kind send_kind = { "/sendrecv.SendRecvService/SendVariable", "sending",
 	true, false };
@@ -128,6 +130,8 @@ static struct fl_rpc_target *make_target(struct fl_client *client, const char *e
 	fl_grpc_args_int(&args, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
 	fl_grpc_args_int(&args, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
 	fl_grpc_args_int(&args, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+	fl_grpc_args_int(&args, GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_MS);
+	fl_grpc_args_int(&args, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_TIMEOUT_MS);
 	fl_grpc_args_int(&args, GRPC_ARG_ENABLE_RETRIES, 0);
 	fl_grpc_args_int(&args, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
 	target->name = fl_xstrdup(endpoint);
