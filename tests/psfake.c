@@ -152,8 +152,8 @@ void fake_start(struct fake *f, struct fake_plan plan)
 	struct fl_err err = { 0 };
 
 	fake_make(f, plan);
-	ck_assert_msg(fl_serv_new(f->prog, f->op, f->scope, &f->env, &f->opts, &f->serv, &err) ==
-			      FL_OK,
+	ck_assert_msg(
+		fl_serv_new(f->prog, f->op, f->scope, &f->env, &f->opts, &f->serv, &err) == FL_OK,
 		"%s", err.msg);
 }
 
@@ -246,8 +246,8 @@ struct fake_call *fake_call_any(struct fake *f, enum fl_method method, const cha
 	return call(f, method, peer, trainer, name, "", payload, request_id);
 }
 
-struct fake_call *fake_prefetch(struct fake *f, const char *peer, const char *table,
-	const int64_t *ids, int64_t n)
+struct fake_call *fake_prefetch(
+	struct fake *f, const char *peer, const char *table, const int64_t *ids, int64_t n)
 {
 	struct fl_var *v = fl_var_new("ids", FL_LOD_TENSOR);
 	struct fl_err err = { 0 };
@@ -270,11 +270,11 @@ struct fake_call *fake_send(struct fake *f, const char *peer, int trainer, const
 	return fake_call_any(f, FL_SEND_VARIABLE, peer, trainer, name, v, 0);
 }
 
-struct fake_call *fake_fill(struct fake *f, const char *peer, int trainer, const char *name,
-	float value)
+struct fake_call *fake_fill(
+	struct fake *f, const char *peer, int trainer, const char *name, float value)
 {
-	return fake_call_any(f, FL_SEND_VARIABLE, peer, trainer, name,
-		fake_var(name, f->plan.n, value), 0);
+	return fake_call_any(
+		f, FL_SEND_VARIABLE, peer, trainer, name, fake_var(name, f->plan.n, value), 0);
 }
 
 struct fake_call *fake_get(struct fake *f, const char *peer, int trainer, const char *name)
@@ -345,7 +345,7 @@ void fake_refused(struct fake_call *c, int status, const char *part_of_text)
 {
 	fake_wait(c);
 	ck_assert_int_eq(c->status, status);
-	ck_assert_msg(strstr(c->text, part_of_text) != NULL, "'%s' lacks '%s'", c->text,
-		part_of_text);
+	ck_assert_msg(
+		strstr(c->text, part_of_text) != NULL, "'%s' lacks '%s'", c->text, part_of_text);
 	fake_free(c);
 }

@@ -15,7 +15,7 @@ struct fake_plan {
 	bool sync;
 	int params;
 	int64_t n;
-	bool shared;	 /* all gradients change p0 */
+	bool shared;     /* all gradients change p0 */
 	bool sum_suffix; /* one trainer: X lists p0@GRAD, the block sums p0@GRAD.trainer_0 */
 	bool continue_on_lost;
 	int threads; /* of the pool; 0: 2 */
@@ -37,7 +37,7 @@ struct fake {
 struct fake_call {
 	struct fl_varmsg msg;
 	struct fl_var *payload; /* owned */
-	struct fl_var *reply;	/* owned: a view of what was replied; NULL none */
+	struct fl_var *reply;   /* owned: a view of what was replied; NULL none */
 	bool done;
 	int status;
 	char text[FL_ERR_MAX];
@@ -58,14 +58,14 @@ bool fake_ended(struct fake *f, enum fl_code *code);
 struct fake_call *fake_send(struct fake *f, const char *peer, int trainer, const char *name,
 	const float *value, int64_t n);
 /* All elements are `value`. */
-struct fake_call *fake_fill(struct fake *f, const char *peer, int trainer, const char *name,
-	float value);
+struct fake_call *fake_fill(
+	struct fake *f, const char *peer, int trainer, const char *name, float value);
 struct fake_call *fake_get(struct fake *f, const char *peer, int trainer, const char *name);
 struct fake_call *fake_call_any(struct fake *f, enum fl_method method, const char *peer,
 	int trainer, const char *name, struct fl_var *payload, uint64_t request_id);
 /* Rows of a table; the numbers are int64. */
-struct fake_call *fake_prefetch(struct fake *f, const char *peer, const char *table,
-	const int64_t *ids, int64_t n);
+struct fake_call *fake_prefetch(
+	struct fake *f, const char *peer, const char *table, const int64_t *ids, int64_t n);
 bool fake_done(struct fake_call *c);
 /* Waits until it is answered; fails the test after 20 s. */
 void fake_wait(struct fake_call *c);
@@ -78,8 +78,8 @@ float fake_value(struct fake_call *c);
 /* Waits, checks the status, frees. */
 void fake_refused(struct fake_call *c, int status, const char *part_of_text);
 
-#define BATCH	 "BATCH_BARRIER@RECV"
-#define FETCH	 "FETCH_BARRIER@RECV"
+#define BATCH    "BATCH_BARRIER@RECV"
+#define FETCH    "FETCH_BARRIER@RECV"
 #define COMPLETE "COMPLETE@RECV"
 
 #endif

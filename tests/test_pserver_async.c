@@ -58,8 +58,8 @@ START_TEST(test_async_refusals_change_nothing)
 	fake_refused(fake_send(&f, peer[0], 0, "p0@GRAD", four, 4), 3, "[4], expected [3]");
 	fake_refused(fake_send(&f, peer[0], 0, "p0@GRAD", NULL, 0), 3, "payload");
 	fake_refused(fake_get(&f, peer[0], 0, "q"), 3, "'q'");
-	fake_refused(fake_call_any(&f, FL_DISTRIBUTE_NOTIFY, peer[0], 0, "@LR_DECAY_COUNTER@", NULL,
-			     0),
+	fake_refused(
+		fake_call_any(&f, FL_DISTRIBUTE_NOTIFY, peer[0], 0, "@LR_DECAY_COUNTER@", NULL, 0),
 		3, "no counter");
 	fake_refused(fake_call_any(&f, FL_CHECKPOINT_NOTIFY, peer[0], 0, "SAVE@CHECKPOINTNOTIFY",
 			     NULL, 0),
@@ -242,8 +242,8 @@ START_TEST(test_async_gradients_of_one_parameter_have_one_executor)
 {
 	float sum[2];
 
-	run_load((struct fake_plan){ .fanin = SENDERS, .params = 2, .n = 5, .shared = true },
-		2000, sum);
+	run_load((struct fake_plan){ .fanin = SENDERS, .params = 2, .n = 5, .shared = true }, 2000,
+		sum);
 	ck_assert(sum[0] == expected(2000, 0) + expected(2000, 1));
 	ck_assert(sum[1] == 0);
 }
@@ -303,8 +303,9 @@ START_TEST(test_any_calls_are_answered_once)
 	enum { CALLS = 3000 };
 	struct fake f;
 	struct fake_call **c = FL_NEW_N(struct fake_call *, CALLS);
-	struct fake_plan plan = { .fanin = 2, .sync = _i % 2, .params = 2, .n = 3,
-		.continue_on_lost = _i / 2 % 2 };
+	struct fake_plan plan = {
+		.fanin = 2, .sync = _i % 2, .params = 2, .n = 3, .continue_on_lost = _i / 2 % 2
+	};
 	unsigned seed = (unsigned)_i + 1;
 
 	fake_start(&f, plan);
@@ -316,8 +317,8 @@ START_TEST(test_any_calls_are_answered_once)
 		if (strcmp(name, COMPLETE) == 0 && rand_r(&seed) % 50)
 			name = BATCH;
 		c[i] = fake_call_any(&f, (enum fl_method)(rand_r(&seed) % FL_METHOD_COUNT), from,
-			rand_r(&seed) % 4 - 1, name,
-			rand_r(&seed) % 8 ? fake_var("v", 3, 1) : NULL, (uint64_t)(i / 3));
+			rand_r(&seed) % 4 - 1, name, rand_r(&seed) % 8 ? fake_var("v", 3, 1) : NULL,
+			(uint64_t)(i / 3));
 		if (rand_r(&seed) % 500 == 0) {
 			fl_serv_gone(f.serv, from);
 			fl_serv_tick(f.serv, fl_now() + 60);

@@ -79,8 +79,9 @@ struct trainer {
 
 static void connect_to(struct trainer *t, struct running *r, int id)
 {
-	struct fl_client_opts opts = { .trainer_id = id, .deadline_ms = 20000, .retry_times = 3,
-		.wait_servers_s = 20 };
+	struct fl_client_opts opts = {
+		.trainer_id = id, .deadline_ms = 20000, .retry_times = 3, .wait_servers_s = 20
+	};
 
 	*t = (struct trainer){ .r = r, .id = id };
 	t->client = fl_client_new(&opts);
@@ -178,8 +179,8 @@ START_TEST(test_run_async_to_the_end)
 	start(&r, (struct fake_plan){ .fanin = 1, .params = 1, .n = 1000 });
 	connect_to(&t, &r, 0);
 	for (int i = 1; i <= 50; i++) {
-		ck_assert_msg(send(&t, 1, &err) == FL_OK && get(&t, &p, &err) == FL_OK, "%s",
-			err.msg);
+		ck_assert_msg(
+			send(&t, 1, &err) == FL_OK && get(&t, &p, &err) == FL_OK, "%s", err.msg);
 		ck_assert(p == (float)-i);
 	}
 	ck_assert_int_eq(fl_client_complete(t.client, &err), FL_OK);

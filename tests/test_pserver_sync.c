@@ -369,11 +369,14 @@ START_TEST(test_sync_one_trainer_by_either_name)
 		struct fake f;
 		float sum = 0;
 
-		fake_start(&f, (struct fake_plan){ .fanin = 1, .sync = true, .params = 1, .n = 3,
+		fake_start(&f, (struct fake_plan){ .fanin = 1,
+				       .sync = true,
+				       .params = 1,
+				       .n = 3,
 				       .sum_suffix = listed });
 		for (int round = 0; round < 4; round++) {
-			fake_ok(fake_fill(&f, peer[0], -1,
-				round % 2 ? "p0@GRAD" : "p0@GRAD.trainer_0", 2));
+			fake_ok(fake_fill(
+				&f, peer[0], -1, round % 2 ? "p0@GRAD" : "p0@GRAD.trainer_0", 2));
 			batch(&f, 0);
 			sum -= 2;
 			ck_assert(pull(&f, 0) == sum);
@@ -430,11 +433,11 @@ START_TEST(test_sync_refusals_change_nothing)
 	fake_start(&f, two);
 	initial(&f);
 	push(&f, 0, 2);
-	fake_refused(fake_send(&f, peer[0], 0, "q@GRAD.trainer_0", four, 3), 3,
-		"'q@GRAD.trainer_0'");
+	fake_refused(
+		fake_send(&f, peer[0], 0, "q@GRAD.trainer_0", four, 3), 3, "'q@GRAD.trainer_0'");
 	fake_refused(fake_send(&f, peer[0], 0, "p0@GRAD.trainer_7", four, 3), 3, "trainer_7");
-	fake_refused(fake_send(&f, peer[0], 0, "p0@GRAD.trainer_0", four, 4), 3,
-		"[4], expected [3]");
+	fake_refused(
+		fake_send(&f, peer[0], 0, "p0@GRAD.trainer_0", four, 4), 3, "[4], expected [3]");
 	fake_refused(fake_send(&f, peer[0], 0, "p0@GRAD.trainer_0", NULL, 0), 3, "payload");
 	ck_assert_int_eq(fl_tensor_resize(&v->tensor, FL_FP64, &n, 1, &err), FL_OK);
 	fake_refused(fake_call_any(&f, FL_SEND_VARIABLE, peer[0], 0, "p0@GRAD.trainer_0", v, 0), 3,
@@ -610,8 +613,8 @@ START_TEST(test_sync_sixty_four_trainers_one_worker)
 	struct fake_call *get[64];
 	char name[64][64], from[64][32];
 
-	fake_start(&f, (struct fake_plan){ .fanin = 64, .sync = true, .params = 1, .n = 2,
-			       .threads = 1 });
+	fake_start(&f,
+		(struct fake_plan){ .fanin = 64, .sync = true, .params = 1, .n = 2, .threads = 1 });
 	for (int t = 0; t < 64; t++) {
 		snprintf(name[t], sizeof name[t], "p0@GRAD.trainer_%d", t);
 		snprintf(from[t], sizeof from[t], "ipv4:10.1.0.%d:1", t);
@@ -688,8 +691,8 @@ START_TEST(test_sync_stress_with_random_scheduling)
 	pthread_t id[STRESS_TRAINERS];
 	enum fl_code code;
 
-	fake_start(&f, (struct fake_plan){ .fanin = STRESS_TRAINERS, .sync = true, .params = 1,
-			       .n = 3 });
+	fake_start(&f,
+		(struct fake_plan){ .fanin = STRESS_TRAINERS, .sync = true, .params = 1, .n = 3 });
 	for (int t = 0; t < STRESS_TRAINERS; t++) {
 		s[t] = (struct stress){ &f, t, 2000 };
 		pthread_create(&id[t], NULL, stress_trainer, &s[t]);

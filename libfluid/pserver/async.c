@@ -29,7 +29,7 @@
 /* Calls that may wait for one executor. */
 #define QUEUE_MAX 4096
 /* Updates that one task makes before others have their turn. */
-#define BURST 8
+#define BURST  8
 #define INFO_S 10.0
 
 /* A serial executor. */
@@ -38,8 +38,8 @@ struct exec {
 	pthread_mutex_t lock;
 	struct fl_reqs queue; /* guarded by lock: gradients */
 	struct fl_reqs gets;  /* guarded by lock: wait for the end of the running update */
-	bool running;	      /* guarded by lock: a task has it */
-	int decoded;	      /* guarded by lock */
+	bool running;         /* guarded by lock: a task has it */
+	int decoded;          /* guarded by lock */
 	int64_t updates;      /* guarded by lock */
 };
 
@@ -64,7 +64,7 @@ struct async {
 	size_t n_execs;
 	struct fl_map owners; /* name of a variable -> its executor */
 	pthread_mutex_t rate_lock;
-	int64_t version; /* guarded by rate_lock, as are the variables of the lr block */
+	int64_t version;      /* guarded by rate_lock, as are the variables of the lr block */
 	int64_t told_updates; /* guarded by serv->lock */
 	double told;
 };
@@ -105,8 +105,7 @@ static void apply(struct async *a, struct fl_req *req)
 		return;
 	if (slot >= 0)
 		fl_frame_rebind(b->frame, slot, req->var);
-	if (refresh_rates(a, u, &err) != FL_OK ||
-		fl_frame_run(b->frame, &err) != FL_OK)
+	if (refresh_rates(a, u, &err) != FL_OK || fl_frame_run(b->frame, &err) != FL_OK)
 		fl_req_refuse(req, FL_STATUS_INTERNAL, "'%s' could not be applied: %s", req->name,
 			err.msg);
 	if (slot >= 0)
@@ -224,8 +223,8 @@ static bool enqueue(struct async *a, struct fl_req *req)
 /* True: the Get waits for the end of an update. */
 static bool get(struct async *a, struct fl_req *req)
 {
-	struct exec *e = fl_map_get(&a->owners,
-		req->kind == FL_REQ_PREFETCH ? req->msg->table_name : req->name);
+	struct exec *e = fl_map_get(
+		&a->owners, req->kind == FL_REQ_PREFETCH ? req->msg->table_name : req->name);
 	pthread_mutex_t *lock = e ? &e->lock : &a->rate_lock;
 	bool wait;
 
@@ -247,8 +246,8 @@ static enum fl_code run_rates(struct async *a, struct fl_err *err)
 	return fl_frame_run(lr->frame, err);
 }
 
-static enum fl_code add_count(struct async *a, struct fl_var *counter, struct fl_var *add,
-	struct fl_err *err)
+static enum fl_code add_count(
+	struct async *a, struct fl_var *counter, struct fl_var *add, struct fl_err *err)
 {
 	if (counter->kind != FL_LOD_TENSOR || add->kind != FL_LOD_TENSOR ||
 		counter->tensor.dtype != FL_INT64 || add->tensor.dtype != FL_INT64 ||
@@ -281,8 +280,8 @@ static void notify(struct async *a, struct fl_req *req)
 		pthread_mutex_unlock(&a->rate_lock);
 	}
 	if (err.code)
-		fl_req_refuse(req, err.code == FL_EINVAL ? FL_STATUS_INVALID_ARGUMENT :
-							   FL_STATUS_INTERNAL,
+		fl_req_refuse(req,
+			err.code == FL_EINVAL ? FL_STATUS_INVALID_ARGUMENT : FL_STATUS_INTERNAL,
 			"%s", err.msg);
 	fl_var_free(add);
 }
@@ -291,24 +290,19 @@ static void notify(struct async *a, struct fl_req *req)
 static bool admit(struct async *a, struct fl_req *req)
 {
 	switch (req->kind) {
-	case FL_REQ_GRAD:
-		return enqueue(a, req);
+	case FL_REQ_GRAD: return enqueue(a, req);
 	case FL_REQ_GET:
 	case FL_REQ_GET_NOW:
-	case FL_REQ_PREFETCH:
-		return get(a, req);
-	case FL_REQ_COMPLETE:
-		fl_serv_complete(a->serv, req);
-		return false;
+	case FL_REQ_PREFETCH: return get(a, req);
+	case FL_REQ_COMPLETE: fl_serv_complete(a->serv, req); return false;
 	case FL_REQ_CHECKPOINT:
 		fl_req_refuse(req, FL_STATUS_UNIMPLEMENTED, "not offered by this server");
 		return false;
 	case FL_REQ_NOTIFY: /* done when the lock is let go */
-		req->duplicate = req->trainer && fl_trainer_repeats(
-			fl_trainer_real(req->trainer), req->request_id);
+		req->duplicate = req->trainer &&
+				 fl_trainer_repeats(fl_trainer_real(req->trainer), req->request_id);
 		return false;
-	default: /* barriers mean nothing here */
-		return false;
+	default: /* barriers mean nothing here */ return false;
 	}
 }
 
@@ -527,8 +521,8 @@ static void async_tick(struct fl_serv *serv, double now)
 	snprintf(text, sizeof text, "%" PRId64 " updates, %.1f a second, %zu waiting", n, rate,
 		depth);
 	fl_log_event(serv->log, FL_LOG_INFO, "updates", text,
-		(struct fl_field[]){ FL_INT("updates", n), FL_NUM("per_second", rate),
-			FL_INT("queue", depth) },
+		(struct fl_field[]){
+			FL_INT("updates", n), FL_NUM("per_second", rate), FL_INT("queue", depth) },
 		3);
 }
 

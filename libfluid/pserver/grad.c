@@ -46,8 +46,8 @@ static enum fl_code bad_dims(const struct fl_grad *g, const struct fl_tensor *t,
 }
 
 /* Dims from `first` on must be the declared ones. */
-static enum fl_code check_dims(const struct fl_grad *g, const struct fl_tensor *t, int first,
-	struct fl_err *err)
+static enum fl_code check_dims(
+	const struct fl_grad *g, const struct fl_tensor *t, int first, struct fl_err *err)
 {
 	bool ok = t->rank == g->rank;
 
@@ -56,8 +56,8 @@ static enum fl_code check_dims(const struct fl_grad *g, const struct fl_tensor *
 	return ok ? FL_OK : bad_dims(g, t, err);
 }
 
-static enum fl_code check_rows(const struct fl_grad *g, const struct fl_selected_rows *r,
-	struct fl_err *err)
+static enum fl_code check_rows(
+	const struct fl_grad *g, const struct fl_selected_rows *r, struct fl_err *err)
 {
 	int64_t height = g->dims[0] < 0 ? r->height : g->dims[0];
 
@@ -78,8 +78,7 @@ static enum fl_code check_rows(const struct fl_grad *g, const struct fl_selected
 
 static enum fl_code check(const struct fl_grad *g, const struct fl_var *var, struct fl_err *err)
 {
-	const struct fl_tensor *t =
-		var->kind == FL_SELECTED_ROWS ? &var->rows.value : &var->tensor;
+	const struct fl_tensor *t = var->kind == FL_SELECTED_ROWS ? &var->rows.value : &var->tensor;
 
 	if (var->kind != g->kind)
 		return fl_err_set(err, FL_EINVAL, "'%s' comes as %s, expected %s", g->name,
@@ -87,8 +86,8 @@ static enum fl_code check(const struct fl_grad *g, const struct fl_var *var, str
 	if (t->dtype != g->dtype)
 		return fl_err_set(err, FL_EINVAL, "'%s' is of %s, expected %s", g->name,
 			dtype_name(t->dtype), dtype_name(g->dtype));
-	return var->kind == FL_SELECTED_ROWS ? check_rows(g, &var->rows, err) :
-					       check_dims(g, t, 0, err);
+	return var->kind == FL_SELECTED_ROWS ? check_rows(g, &var->rows, err)
+					     : check_dims(g, t, 0, err);
 }
 
 static struct fl_var *take_spare(struct fl_grad *grad)
@@ -109,8 +108,9 @@ enum fl_code fl_grad_take(struct fl_grad *grad, struct fl_req *req)
 
 	if (req->ops->take(req->call, var, &err) != FL_OK || check(grad, var, &err) != FL_OK) {
 		fl_grad_recycle(grad, var);
-		fl_req_refuse(req, err.code == FL_ENOMEM ? FL_STATUS_RESOURCE_EXHAUSTED :
-							   FL_STATUS_INVALID_ARGUMENT,
+		fl_req_refuse(req,
+			err.code == FL_ENOMEM ? FL_STATUS_RESOURCE_EXHAUSTED
+					      : FL_STATUS_INVALID_ARGUMENT,
 			"%s", err.msg);
 		return err.code;
 	}

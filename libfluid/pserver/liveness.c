@@ -33,8 +33,8 @@ static void lose(struct fl_serv *serv, struct fl_trainer *t, double now)
 	t->lost = true;
 	serv->mode->count(serv, &round, &updates);
 	fl_trainer_describe(t, &text);
-	fl_buf_addf(&text, " is lost: its connection %s closed %.1f s ago", t->peer,
-		now - t->gone_at);
+	fl_buf_addf(
+		&text, " is lost: its connection %s closed %.1f s ago", t->peer, now - t->gone_at);
 	if (serv->mode == &fl_serv_sync)
 		fl_buf_addf(&text, ", after %" PRId64 " rounds", round);
 	fl_buf_addf(&text, "; it was last heard %.1f s ago", now - t->seen_at);
@@ -42,8 +42,7 @@ static void lose(struct fl_serv *serv, struct fl_trainer *t, double now)
 		fl_buf_str(&text),
 		(struct fl_field[]){ FL_INT("trainer", t->id), FL_STR("peer", t->peer),
 			FL_INT("rounds", round), FL_INT("updates", updates),
-			FL_NUM("since", now - t->gone_at),
-			FL_NUM("last_heard", now - t->seen_at) },
+			FL_NUM("since", now - t->gone_at), FL_NUM("last_heard", now - t->seen_at) },
 		6);
 	if (!serv->continue_on_lost)
 		fl_serv_end(serv, FL_ELOST, "%s", fl_buf_str(&text));

@@ -48,11 +48,11 @@ struct fl_serv {
 
 	pthread_mutex_t lock;
 	struct fl_trainers trainers; /* guarded by lock */
-	bool ending;		     /* guarded by lock: nothing is begun any more */
-	struct fl_err end;	     /* guarded by lock: why; code OK: all trainers completed */
-	int tasks;		     /* guarded by lock: submitted and not yet over */
-	pthread_cond_t idle;	     /* tasks became 0 */
-	int wake[2];		     /* a pipe: readable once ending */
+	bool ending;                 /* guarded by lock: nothing is begun any more */
+	struct fl_err end;           /* guarded by lock: why; code OK: all trainers completed */
+	int tasks;                   /* guarded by lock: submitted and not yet over */
+	pthread_cond_t idle;         /* tasks became 0 */
+	int wake[2];                 /* a pipe: readable once ending */
 };
 
 /* The server of that operator, without a transport: all tables are made. EINVAL, EUNSUPPORTED: what

@@ -24,8 +24,8 @@ bool fl_prefetch_take(struct fl_req *req)
 		return false;
 	}
 	if (req->var->kind != FL_LOD_TENSOR || req->var->tensor.dtype != FL_INT64) {
-		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT, "'%s': row numbers are int64",
-			req->name);
+		fl_req_refuse(
+			req, FL_STATUS_INVALID_ARGUMENT, "'%s': row numbers are int64", req->name);
 		return false;
 	}
 	return true;
@@ -60,13 +60,14 @@ void fl_prefetch_give(struct fl_serv *serv, struct fl_req *req)
 
 	if (!table || table->kind != FL_LOD_TENSOR || !fl_var_has_value(table) ||
 		table->tensor.rank < 2) {
-		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT, "'%s' is no table of this server",
-			name);
+		fl_req_refuse(
+			req, FL_STATUS_INVALID_ARGUMENT, "'%s' is no table of this server", name);
 		return;
 	}
 	req->value = fl_var_new(req->name, FL_LOD_TENSOR);
 	if (gather(&table->tensor, &req->var->tensor, &req->value->tensor, &err) != FL_OK)
-		fl_req_refuse(req, err.code == FL_EINVAL ? FL_STATUS_INVALID_ARGUMENT :
-							   FL_STATUS_RESOURCE_EXHAUSTED,
+		fl_req_refuse(req,
+			err.code == FL_EINVAL ? FL_STATUS_INVALID_ARGUMENT
+					      : FL_STATUS_RESOURCE_EXHAUSTED,
 			"'%s': %s", name, err.msg);
 }

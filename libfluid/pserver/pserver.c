@@ -47,8 +47,8 @@ static const struct fl_req_ops rpc_ops = { take, reply_void, reply_var, reply_er
 
 static void on_call(void *arg, struct fl_rpc_call *call)
 {
-	struct fl_req *req = fl_req_new(&rpc_ops, call, fl_call_method(call), fl_call_msg(call),
-		fl_call_peer(call));
+	struct fl_req *req = fl_req_new(
+		&rpc_ops, call, fl_call_method(call), fl_call_msg(call), fl_call_peer(call));
 	const char *trainer = fl_call_metadata(call, FL_KEY_TRAINER);
 	const char *id = fl_call_metadata(call, FL_KEY_REQUEST);
 	char *end;
@@ -76,13 +76,13 @@ static bool is_loopback(const char *address)
 
 	for (size_t i = 0; i < FL_COUNT(hosts); i++)
 		if (strncmp(address, hosts[i], strlen(hosts[i])) == 0)
-			return hosts[i][0] != '1' || strspn(address, "0123456789.") ==
-							     strcspn(address, ":");
+			return hosts[i][0] != '1' ||
+			       strspn(address, "0123456789.") == strcspn(address, ":");
 	return false;
 }
 
-static enum fl_code check_address(const char *address, const struct fl_pserver_opts *opts,
-	struct fl_err *err)
+static enum fl_code check_address(
+	const char *address, const struct fl_pserver_opts *opts, struct fl_err *err)
 {
 	const char *colon = strrchr(address, ':');
 	char *end = NULL;
@@ -104,8 +104,8 @@ static enum fl_code check_address(const char *address, const struct fl_pserver_o
 	return FL_OK;
 }
 
-static enum fl_code write_files(const struct fl_pserver_opts *opts, const char *address, int port,
-	struct fl_err *err)
+static enum fl_code write_files(
+	const struct fl_pserver_opts *opts, const char *address, int port, struct fl_err *err)
 {
 	struct fl_buf b = FL_BUF_INIT;
 	enum fl_code code = FL_OK;
@@ -165,8 +165,8 @@ static void say_start(const struct fl_serv *serv, const char *address)
 
 static void say_ready(const struct fl_serv *serv, const char *address, int port)
 {
-	char *text = fl_xstrfmt("listening on %.*s:%d", (int)(strrchr(address, ':') - address),
-		address, port);
+	char *text = fl_xstrfmt(
+		"listening on %.*s:%d", (int)(strrchr(address, ':') - address), address, port);
 
 	fl_log_event(serv->log, FL_LOG_INFO, "ready", text,
 		(struct fl_field[]){ FL_INT("port", port), FL_STR("address", address) }, 2);
@@ -221,16 +221,16 @@ static enum fl_code serve(struct fl_serv *serv, const char *address,
 		return code;
 	if (serv->end.code == FL_OK || serv->end.code == FL_ECANCELED)
 		say_done(serv, fl_now() - began);
-	return serv->end.code == FL_OK ? FL_OK :
-					 fl_err_set(err, serv->end.code, "%s", serv->end.msg);
+	return serv->end.code == FL_OK ? FL_OK
+				       : fl_err_set(err, serv->end.code, "%s", serv->end.msg);
 }
 
 enum fl_code fl_pserver_run(const struct fl_program *prog, const fl_pb_op *listen_and_serv,
 	struct fl_scope *scope, const struct fl_exec_env *env, const struct fl_pserver_opts *opts,
 	struct fl_err *err)
 {
-	const char *address = opts->address ? opts->address :
-					      fl_attr_str(listen_and_serv, "endpoint", "");
+	const char *address =
+		opts->address ? opts->address : fl_attr_str(listen_and_serv, "endpoint", "");
 	struct fl_serv *serv;
 	enum fl_code code;
 

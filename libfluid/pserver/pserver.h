@@ -14,8 +14,8 @@ struct fl_pserver_opts {
 	const char *port_file; /* written whole once bound; NULL: none */
 	const char *ready_file;
 	bool continue_on_lost; /* --on-lost-trainer continue */
-	int threads;	       /* of the pool, where env has none, and of the completion queue */
-	bool insecure;	       /* listen beyond loopback in plain text */
+	int threads;           /* of the pool, where env has none, and of the completion queue */
+	bool insecure;         /* listen beyond loopback in plain text */
 	const char *tls_cert, *tls_key, *tls_ca; /* PEM texts; NULL: plain text (rpc/server.h) */
 	const struct fl_log *log;
 	/* Becomes readable when the process was asked to stop (a signal): an orderly end. -1:

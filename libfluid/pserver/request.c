@@ -44,14 +44,10 @@ static enum fl_req_kind kind_of(enum fl_method method, const char *name)
 		if (strcmp(name, FL_MSG_FETCH_BARRIER) == 0)
 			return FL_REQ_FETCH;
 		return FL_REQ_GET;
-	case FL_GET_VARIABLE_NO_BARRIER:
-		return FL_REQ_GET_NOW;
-	case FL_PREFETCH_VARIABLE:
-		return FL_REQ_PREFETCH;
-	case FL_DISTRIBUTE_NOTIFY:
-		return FL_REQ_NOTIFY;
-	default:
-		return FL_REQ_CHECKPOINT;
+	case FL_GET_VARIABLE_NO_BARRIER: return FL_REQ_GET_NOW;
+	case FL_PREFETCH_VARIABLE: return FL_REQ_PREFETCH;
+	case FL_DISTRIBUTE_NOTIFY: return FL_REQ_NOTIFY;
+	default: return FL_REQ_CHECKPOINT;
 	}
 }
 
@@ -132,8 +128,8 @@ void fl_req_give(struct fl_req *req, const struct fl_var *var)
 		return;
 	}
 	if (!fl_var_has_value(var)) {
-		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT, "variable '%s' holds no value",
-			req->name);
+		fl_req_refuse(
+			req, FL_STATUS_INVALID_ARGUMENT, "variable '%s' holds no value", req->name);
 		return;
 	}
 	req->value = fl_var_new(var->name, var->kind);

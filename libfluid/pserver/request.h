@@ -13,14 +13,14 @@ struct fl_grad;
 
 /* What a request asks for, by its method and its variable's name (runtime.md section 3). */
 enum fl_req_kind {
-	FL_REQ_GRAD,	   /* SendVariable of a variable */
-	FL_REQ_BATCH,	   /* BATCH_BARRIER: all gradients of the round were sent */
-	FL_REQ_COMPLETE,   /* the trainer has ended */
-	FL_REQ_GET,	   /* GetVariable of a variable */
-	FL_REQ_FETCH,	   /* FETCH_BARRIER: all parameters of the round were fetched */
-	FL_REQ_GET_NOW,	   /* GetVariableNoBarrier */
+	FL_REQ_GRAD,     /* SendVariable of a variable */
+	FL_REQ_BATCH,    /* BATCH_BARRIER: all gradients of the round were sent */
+	FL_REQ_COMPLETE, /* the trainer has ended */
+	FL_REQ_GET,      /* GetVariable of a variable */
+	FL_REQ_FETCH,    /* FETCH_BARRIER: all parameters of the round were fetched */
+	FL_REQ_GET_NOW,  /* GetVariableNoBarrier */
 	FL_REQ_PREFETCH,
-	FL_REQ_NOTIFY,	   /* DistributeNotify */
+	FL_REQ_NOTIFY, /* DistributeNotify */
 	FL_REQ_CHECKPOINT,
 	FL_REQ_KIND_COUNT
 };
@@ -44,20 +44,20 @@ struct fl_req_ops {
 
 struct fl_req {
 	const struct fl_req_ops *ops;
-	void *call;		     /* dead after the reply */
+	void *call;                  /* dead after the reply */
 	const struct fl_varmsg *msg; /* borrowed, valid until the reply */
 	enum fl_method method;
 	enum fl_req_kind kind;
 	char *peer; /* owned: the connection */
 	char *name; /* owned: varname without the suffix of GetVariableNoBarrier */
 
-	int64_t told_trainer; /* FL_KEY_TRAINER of the call; -1 none */
-	uint64_t request_id;  /* hash of FL_KEY_REQUEST; 0 none */
-	bool duplicate;	      /* a second try of one that has been queued */
+	int64_t told_trainer;       /* FL_KEY_TRAINER of the call; -1 none */
+	uint64_t request_id;        /* hash of FL_KEY_REQUEST; 0 none */
+	bool duplicate;             /* a second try of one that has been queued */
 	struct fl_trainer *trainer; /* borrowed; NULL: nobody's */
-	struct fl_grad *grad;	    /* borrowed; what a FL_REQ_GRAD is for */
-	struct fl_var *var;	    /* owned while set: its decoded value */
-	struct fl_req *next;	    /* in the one list that it is in */
+	struct fl_grad *grad;       /* borrowed; what a FL_REQ_GRAD is for */
+	struct fl_var *var;         /* owned while set: its decoded value */
+	struct fl_req *next;        /* in the one list that it is in */
 
 	/* The answer: a status with text, or a value, or nothing (void). */
 	int status;

@@ -20,8 +20,7 @@
 static const struct fl_serv_mode *mode_of(const fl_pb_op *op)
 {
 	if (fl_op_attr(op, "distributed_mode"))
-		return fl_attr_int(op, "distributed_mode", 0) == 0 ? &fl_serv_sync :
-								     &fl_serv_async;
+		return fl_attr_int(op, "distributed_mode", 0) == 0 ? &fl_serv_sync : &fl_serv_async;
 	return fl_attr_bool(op, "sync_mode", true) ? &fl_serv_sync : &fl_serv_async;
 }
 
@@ -164,8 +163,8 @@ void fl_serv_stop(struct fl_serv *serv, enum fl_code code, const char *why)
 	serv->mode->drain(serv, &out);
 	for (struct fl_req *req = out.head; req; req = req->next)
 		if (serv->end.code != FL_OK)
-			fl_req_refuse(req, FL_STATUS_UNAVAILABLE, "the server ends: %s",
-				serv->end.msg);
+			fl_req_refuse(
+				req, FL_STATUS_UNAVAILABLE, "the server ends: %s", serv->end.msg);
 	pthread_mutex_unlock(&serv->lock);
 	fl_reqs_reply(&out);
 }

@@ -28,9 +28,9 @@
 enum phase { START, SEND, RUN, GET };
 
 /* A round that takes longer than this says whom it waits for, then again every so often. */
-#define WAIT_S	     3.0
+#define WAIT_S       3.0
 #define WAIT_AGAIN_S 15.0
-#define INFO_S	     10.0
+#define INFO_S       10.0
 
 struct job {
 	struct sync *s;
@@ -137,8 +137,8 @@ static void say_round(struct sync *s, double seconds)
 	if (info)
 		s->info = s->since;
 	snprintf(text, sizeof text, "round %" PRId64 " computed in %.3f s", s->round, seconds);
-	fl_log_event(log, info ? FL_LOG_INFO : FL_LOG_DEBUG, "round", text, fields,
-		FL_COUNT(fields));
+	fl_log_event(
+		log, info ? FL_LOG_INFO : FL_LOG_DEBUG, "round", text, fields, FL_COUNT(fields));
 }
 
 static void end_run(struct sync *s, struct fl_reqs *out)
@@ -252,9 +252,7 @@ static void admit_grad(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 			t->fetched_round = 0;
 		park(s, req);
 		break;
-	case RUN:
-		park(s, req);
-		break;
+	case RUN: park(s, req); break;
 	}
 }
 
@@ -332,8 +330,8 @@ static void admit_fetch(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 		arrive(s, &t->fetched_round);
 	} else {
 		t = fl_trainers_pick(ts, req, fl_trainer_sent, s->round);
-		if (fl_trainer_live(t) && (fl_trainer_sent(t, s->round) ||
-						  fl_trainers_shared(ts, t))) {
+		if (fl_trainer_live(t) &&
+			(fl_trainer_sent(t, s->round) || fl_trainers_shared(ts, t))) {
 			park(s, req);
 			return;
 		}
@@ -359,18 +357,10 @@ static void admit(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 {
 	begin(s, req, out);
 	switch (req->kind) {
-	case FL_REQ_GRAD:
-		admit_grad(s, req, out);
-		return;
-	case FL_REQ_BATCH:
-		admit_batch(s, req, out);
-		return;
-	case FL_REQ_GET:
-		admit_get(s, req, out);
-		return;
-	case FL_REQ_FETCH:
-		admit_fetch(s, req, out);
-		return;
+	case FL_REQ_GRAD: admit_grad(s, req, out); return;
+	case FL_REQ_BATCH: admit_batch(s, req, out); return;
+	case FL_REQ_GET: admit_get(s, req, out); return;
+	case FL_REQ_FETCH: admit_fetch(s, req, out); return;
 	case FL_REQ_GET_NOW:
 	case FL_REQ_PREFETCH:
 		if (s->phase == RUN) {
@@ -379,16 +369,12 @@ static void admit(struct sync *s, struct fl_req *req, struct fl_reqs *out)
 		}
 		fl_serv_give(s->serv, req);
 		break;
-	case FL_REQ_COMPLETE:
-		fl_serv_complete(s->serv, req);
-		break;
+	case FL_REQ_COMPLETE: fl_serv_complete(s->serv, req); break;
 	case FL_REQ_NOTIFY:
 		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT,
 			"'%s': a synchronous server counts its rounds itself", req->name);
 		break;
-	default:
-		fl_req_refuse(req, FL_STATUS_UNIMPLEMENTED, "not offered by this server");
-		break;
+	default: fl_req_refuse(req, FL_STATUS_UNIMPLEMENTED, "not offered by this server"); break;
 	}
 	fl_reqs_push(out, req);
 }
@@ -400,8 +386,8 @@ static bool take(struct fl_serv *serv, struct fl_req *req)
 		return fl_prefetch_take(req);
 	if (req->kind != FL_REQ_GRAD)
 		return true;
-	req->grad = fl_table_grad(&serv->table, req->name,
-		req->msg->has_trainer_id ? req->msg->trainer_id : -1);
+	req->grad = fl_table_grad(
+		&serv->table, req->name, req->msg->has_trainer_id ? req->msg->trainer_id : -1);
 	if (!req->grad) {
 		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT,
 			"variable '%s' is not received by this server", req->name);

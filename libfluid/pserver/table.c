@@ -114,8 +114,8 @@ static enum fl_code list_blocks(struct fl_table *table, const fl_pb_op *op, stru
 /* ---- which gradients ------------------------------------------------------------------------- */
 
 /* The block that reads the variable: as grad_to_block_id says, else the first that needs it. */
-static struct fl_block *reader_of(const struct fl_table *table, const fl_pb_op *op,
-	const char *name)
+static struct fl_block *reader_of(
+	const struct fl_table *table, const fl_pb_op *op, const char *name)
 {
 	size_t base;
 	struct fl_block *b;
@@ -138,8 +138,8 @@ static struct fl_block *reader_of(const struct fl_table *table, const fl_pb_op *
 	return NULL;
 }
 
-static enum fl_code declare(const struct fl_table *table, struct fl_grad *g, const char *listed,
-	struct fl_err *err)
+static enum fl_code declare(
+	const struct fl_table *table, struct fl_grad *g, const char *listed, struct fl_err *err)
 {
 	const fl_pb_var *var = fl_find_var(table->prog->pb, 0, g->name);
 	const fl_pb_tensor *t;
@@ -187,8 +187,8 @@ static void bound_message(struct fl_table *table, const struct fl_grad *g)
 		table->max_message = bytes;
 }
 
-static enum fl_code add_grad(struct fl_table *table, const fl_pb_op *op, const char *listed,
-	struct fl_err *err)
+static enum fl_code add_grad(
+	struct fl_table *table, const fl_pb_op *op, const char *listed, struct fl_err *err)
 {
 	struct fl_grad *g = &table->grads[table->n_grads++];
 	char *other;
@@ -244,8 +244,8 @@ struct fl_grad *fl_table_grad(const struct fl_table *table, const char *name, in
 	if (fl_trainer_suffix(name, &base) >= 0)
 		other = fl_xstrndup(name, base);
 	else
-		other = fl_xstrfmt("%s" FL_TRAINER_INFIX "%" PRId64, name,
-			trainer < 0 ? 0 : trainer);
+		other = fl_xstrfmt(
+			"%s" FL_TRAINER_INFIX "%" PRId64, name, trainer < 0 ? 0 : trainer);
 	g = fl_map_get(&table->names, other);
 	fl_free(other);
 	return g;
@@ -283,8 +283,8 @@ static void list_written(const struct fl_table *table, struct fl_block *b)
 	}
 }
 
-static enum fl_code prepare(struct fl_table *table, const struct fl_exec_env *env,
-	struct fl_err *err)
+static enum fl_code prepare(
+	struct fl_table *table, const struct fl_exec_env *env, struct fl_err *err)
 {
 	for (size_t i = 0; i < table->n_blocks; i++) {
 		struct fl_block *b = &table->blocks[i];

@@ -15,15 +15,15 @@ struct fl_block;
 
 /* A variable that trainers send. */
 struct fl_grad {
-	char *name;	   /* owned: of the variable that the block reads */
-	int64_t trainer;   /* of its suffix; -1 none */
-	int kind, dtype;   /* as the program declares it */
+	char *name;      /* owned: of the variable that the block reads */
+	int64_t trainer; /* of its suffix; -1 none */
+	int kind, dtype; /* as the program declares it */
 	int rank;
 	int64_t dims[FL_MAX_RANK]; /* -1: any */
-	struct fl_block *block;	   /* that applies it; NULL: none reads it */
-	int slot;		   /* where the block's frame uses it; -1 nowhere */
-	struct fl_var *var;	   /* in the scope, borrowed */
-	bool arrived;		   /* guarded by serv->lock (sync): holds a value of this round */
+	struct fl_block *block;    /* that applies it; NULL: none reads it */
+	int slot;                  /* where the block's frame uses it; -1 nowhere */
+	struct fl_var *var;        /* in the scope, borrowed */
+	bool arrived;              /* guarded by serv->lock (sync): holds a value of this round */
 	pthread_mutex_t lock;
 	struct fl_var **spare; /* guarded by lock; owned: values between two uses */
 	size_t n_spare, cap_spare;
@@ -32,8 +32,8 @@ struct fl_grad {
 /* A block of the program that the server runs. */
 struct fl_block {
 	int idx, parent;
-	struct fl_scope *scope; /* for the block's own variables; owned by the server's scope */
-	struct fl_frame *frame; /* owned */
+	struct fl_scope *scope;  /* for the block's own variables; owned by the server's scope */
+	struct fl_frame *frame;  /* owned */
 	struct fl_var **written; /* owned list: variables outside the block that it writes */
 	size_t n_written;
 	struct fl_grad **grads; /* owned list: those that it reads */
@@ -45,7 +45,7 @@ struct fl_table {
 	struct fl_scope *scope;
 	struct fl_block *blocks; /* owned; in the order of optimize_blocks */
 	size_t n_blocks;
-	struct fl_block *lr;	 /* the learning-rate block among them, or NULL */
+	struct fl_block *lr;   /* the learning-rate block among them, or NULL */
 	struct fl_grad *grads; /* owned */
 	size_t n_grads;
 	struct fl_map names; /* accepted name -> struct fl_grad */

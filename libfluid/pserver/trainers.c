@@ -61,8 +61,8 @@ static struct fl_trainer *by_id(const struct fl_trainers *ts, int64_t id)
 }
 
 /* The last seen on a connection, of those for which `fits` holds (NULL: all). */
-static struct fl_trainer *by_peer(const struct fl_trainers *ts, const char *peer,
-	fl_trainer_pred *fits, int64_t round)
+static struct fl_trainer *by_peer(
+	const struct fl_trainers *ts, const char *peer, fl_trainer_pred *fits, int64_t round)
 {
 	struct fl_trainer *best = NULL;
 
@@ -191,8 +191,8 @@ bool fl_trainer_repeats(struct fl_trainer *t, uint64_t request_id)
 	return false;
 }
 
-struct fl_trainer *fl_trainers_pick(struct fl_trainers *ts, const struct fl_req *req,
-	fl_trainer_pred *fits, int64_t round)
+struct fl_trainer *fl_trainers_pick(
+	struct fl_trainers *ts, const struct fl_req *req, fl_trainer_pred *fits, int64_t round)
 {
 	struct fl_trainer *t = by_peer(ts, req->peer, fits, round);
 

@@ -16,15 +16,15 @@
 #define FL_RECENT 256
 
 struct fl_trainer {
-	int64_t id; /* -1: anonymous */
-	char *peer; /* owned: the connection it was last seen on */
-	uint64_t seen;	/* number of its last request: larger is later */
+	int64_t id;     /* -1: anonymous */
+	char *peer;     /* owned: the connection it was last seen on */
+	uint64_t seen;  /* number of its last request: larger is later */
 	double seen_at; /* fl_now() then */
 	double gone_at; /* when its connection was found gone; 0: it is there */
 	bool completed, lost;
-	bool ever_sent;	     /* a gradient or a BATCH_BARRIER, in any round */
-	int64_t sent_round;    /* last round whose BATCH_BARRIER arrived; -1 none */
-	int64_t fetched_round; /* last round whose FETCH_BARRIER arrived; -1 none */
+	bool ever_sent;             /* a gradient or a BATCH_BARRIER, in any round */
+	int64_t sent_round;         /* last round whose BATCH_BARRIER arrived; -1 none */
+	int64_t fetched_round;      /* last round whose FETCH_BARRIER arrived; -1 none */
 	uint64_t recent[FL_RECENT]; /* request ids, a ring */
 	size_t n_recent;
 	struct fl_trainer *into; /* an anonymous one that turned out to be this one */
@@ -54,8 +54,8 @@ struct fl_trainer *fl_trainer_real(struct fl_trainer *t);
 
 /* Of the trainers on the request's connection the last seen for which `fits` holds, else
  * req->trainer. Only where several share a connection is there a choice. */
-struct fl_trainer *fl_trainers_pick(struct fl_trainers *ts, const struct fl_req *req,
-	fl_trainer_pred *fits, int64_t round);
+struct fl_trainer *fl_trainers_pick(
+	struct fl_trainers *ts, const struct fl_req *req, fl_trainer_pred *fits, int64_t round);
 bool fl_trainers_shared(const struct fl_trainers *ts, const struct fl_trainer *t);
 
 bool fl_trainer_live(const struct fl_trainer *t);
