@@ -110,11 +110,13 @@ test:
 	$(Q)scripts/test
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	install -m 755 build/fluidc build/fluidrun $(DESTDIR)$(PREFIX)/bin
 	install -m 644 build/libfluid.a $(DESTDIR)$(PREFIX)/lib
 	install -m 644 libfluid/fluid.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: fluid' 'Description: parameter server training, compatible with Fluid' \
 		'Version: $(VERSION)' 'Requires.private: libprotobuf-c libcjson grpc openblas zlib' \
 		'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lfluid' 'Libs.private: -pthread -lm' \
