@@ -133,7 +133,7 @@ static enum fl_code train(struct trainer *t, struct fl_err *err)
 		FL_TRY(send(t, (float)(2 + 2 * t->id), err));
 		FL_TRY(barrier(t, true, err));
 		FL_TRY(get(t, &p, err));
-		if (p != (float)(-3 * round))
+		if (p != (float)(-(t->r->f.plan.fanin + 1) * round))
 			return fl_err_set(err, FL_ESTATE, "round %d: %g", round, (double)p);
 		FL_TRY(barrier(t, false, err));
 	}
@@ -149,23 +149,39 @@ static void *train_thread(void *arg)
 	return NULL;
 }
 
-START_TEST(test_run_sync_to_the_end)
+/* Trainer i sends 2 + 2 i: the mean is one more than there are trainers. */
+static void run_sync(struct fake_plan plan, int rounds)
 {
 	struct running r;
-	struct trainer t[2];
-	pthread_t id[2];
+	struct trainer t[64];
+	pthread_t id[64];
 
-	start(&r, (struct fake_plan){ .fanin = 2, .sync = true, .params = 1, .n = 1000 });
-	for (int i = 0; i < 2; i++) {
+	start(&r, plan);
+	for (int i = 0; i < plan.fanin; i++) {
 		connect_to(&t[i], &r, i);
-		t[i].rounds = 50;
+		t[i].rounds = rounds;
 		pthread_create(&id[i], NULL, train_thread, &t[i]);
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < plan.fanin; i++) {
 		pthread_join(id[i], NULL);
 		leave(&t[i]);
 	}
 	end(&r, FL_OK, "");
+}
+
+START_TEST(test_run_sync_to_the_end)
+{
+	run_sync((struct fake_plan){ .fanin = 2, .sync = true, .params = 1, .n = 1000 }, 50);
+}
+END_TEST
+
+/* The server has one thread for calls and one for blocks: a thread a waiting call would stall it.
+ */
+START_TEST(test_run_sixty_four_trainers_one_thread)
+{
+	run_sync(
+		(struct fake_plan){ .fanin = 64, .sync = true, .params = 1, .n = 10, .threads = 1 },
+		5);
 }
 END_TEST
 
@@ -276,6 +292,7 @@ Suite *suite_pserver_run(void)
 
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, test_run_sync_to_the_end);
+	tcase_add_test(t, test_run_sixty_four_trainers_one_thread);
 	tcase_add_test(t, test_run_async_to_the_end);
 	tcase_add_test(t, test_run_stops_in_order);
 	tcase_add_test(t, test_run_notices_a_lost_trainer);
