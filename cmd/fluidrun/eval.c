@@ -84,8 +84,8 @@ static enum fl_code init(struct eval *e, struct fl_err *err)
 	declare(e);
 	if (fl_frame_new(e->r->eval, 0, e->scope, &e->r->env, &e->frame, err) != FL_OK)
 		return fl_err_wrap(err, "'%s'", e->r->opt->eval);
-	FL_TRY(add_fetches(e, err));
-	return try_feed(e, err);
+	FL_TRY(run_input(e->r, add_fetches(e, err)));
+	return run_input(e->r, try_feed(e, err));
 }
 
 enum fl_code eval_new(struct run *r, struct eval **out, struct fl_err *err)
@@ -136,7 +136,7 @@ static enum fl_code all_batches(struct eval *e, struct feed *feed, struct fl_err
 	bool more;
 
 	for (;;) {
-		FL_TRY(feed_next(feed, &s, &more, err));
+		FL_TRY(run_input(e->r, feed_next(feed, &s, &more, err)));
 		if (!more)
 			return FL_OK;
 		FL_TRY(one_batch(e, &s, err));
@@ -180,7 +180,7 @@ enum fl_code eval_run(struct eval *e, int64_t epoch, struct fl_err *err)
 
 	memset(e->sum, 0, e->fetch.n * sizeof *e->sum);
 	e->rows = 0;
-	FL_TRY(open_feed(e, &feed, err));
+	FL_TRY(run_input(e->r, open_feed(e, &feed, err)));
 	code = all_batches(e, feed, err);
 	feed_free(feed);
 	return code == FL_OK ? show(e, epoch, fl_now() - began, err) : code;

@@ -99,12 +99,15 @@ static enum fl_code check_fed(const struct loop *l, struct fl_err *err)
 	return FL_OK;
 }
 
+/* With --steps 0 only files are loaded and saved, whatever the operators are. */
 static enum fl_code start(struct loop *l, struct fl_err *err)
 {
+	if (l->r->opt->steps == 0)
+		return FL_OK;
 	FL_TRY(fl_frame_new(l->r->main, 0, l->r->root, &l->r->env, &l->frame, err));
-	FL_TRY(add_fetches(l, err));
-	FL_TRY(start_feed(l, err));
-	FL_TRY(check_fed(l, err));
+	FL_TRY(run_input(l->r, add_fetches(l, err)));
+	FL_TRY(run_input(l->r, start_feed(l, err)));
+	FL_TRY(run_input(l->r, check_fed(l, err)));
 	if (l->r->eval)
 		FL_TRY(eval_new(l->r, &l->eval, err));
 	return FL_OK;
@@ -187,7 +190,7 @@ static enum fl_code steps(struct loop *l, struct fl_err *err)
 		if (signals_got())
 			return fl_err_set(err, FL_ECANCELED, "stopped by signal %d after step %" PRId64,
 				signals_got(), s.step);
-		FL_TRY(feed_next(l->feed, &s, &more, err));
+		FL_TRY(run_input(l->r, feed_next(l->feed, &s, &more, err)));
 		if (!more)
 			return FL_OK;
 		FL_TRY(one_step(l, &s, err));
@@ -201,7 +204,7 @@ enum fl_code run_steps(struct run *r, struct fl_err *err)
 	struct loop l = { .r = r };
 	enum fl_code code = start(&l, err);
 
-	if (code == FL_OK)
+	if (code == FL_OK && l.frame)
 		code = steps(&l, err);
 	term_progress(NULL);
 	eval_free(l.eval);

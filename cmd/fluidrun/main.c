@@ -15,8 +15,10 @@
 #include "serve.h"
 #include "signals.h"
 
-static int exit_code(enum fl_code code)
+static int exit_code(const struct run *r, enum fl_code code)
 {
+	if (r->bad_input)
+		return EXIT_USAGE;
 	switch (code) {
 	case FL_OK: return EXIT_OK;
 	case FL_ECANCELED: return 128 + signals_got();
@@ -85,8 +87,8 @@ static enum fl_code run_server(struct run *r, struct fl_err *err)
 	enum fl_code code;
 
 	if (r->opt->feed.n || r->opt->feed_dir.n || r->opt->fetch.n || r->opt->eval)
-		return fl_err_set(err, FL_EINVAL,
-			"the program is a parameter server's, which has no data, fetches or evaluation");
+		return run_input(r, fl_err_set(err, FL_EINVAL,
+			"the program is a parameter server's, which has no data, fetches or evaluation"));
 	code = fl_frame_new(r->main, 0, r->root, &r->env, &frame, err);
 	if (code == FL_OK)
 		code = fl_frame_run(frame, err);
@@ -100,11 +102,11 @@ static enum fl_code run_all(struct run *r, const struct tls *tls, struct fl_err 
 	enum fl_code code;
 
 	run_declare(r);
-	FL_TRY(run_find_trainer(r, err));
+	FL_TRY(run_input(r, run_find_trainer(r, err)));
 	FL_TRY(run_connect(r, tls, err));
 	if (r->startup)
 		FL_TRY(run_startup(r, err));
-	FL_TRY(run_load(r, err));
+	FL_TRY(run_input(r, run_load(r, err)));
 	code = r->serves ? run_server(r, err) : run_steps(r, err);
 	if (code == FL_OK || code == FL_ECANCELED) {
 		struct fl_err save_err;
@@ -129,21 +131,21 @@ static int run_program(const struct options *o)
 	int status;
 
 	init_run(&r, o);
-	code = tls_read(&tls, o, &err);
+	code = run_input(&r, tls_read(&tls, o, &err));
 	if (code == FL_OK)
-		code = run_load_programs(&r, &err);
-	if (code != FL_OK) {
-		status = term_fail(EXIT_USAGE, &err);
-	} else {
+		code = run_input(&r, run_load_programs(&r, &err));
+	if (code == FL_OK) {
 		struct fl_field start[] = { FL_STR("program", o->main), FL_INT("threads", r.threads),
 			FL_STR("version", FLUID_VERSION) };
 
 		fl_log_event(r.env.log, FL_LOG_INFO, "start", NULL, start, FL_COUNT(start));
 		r.serves = program_find_op(r.main->pb, "listen_and_serv") != NULL;
 		code = run_all(&r, &tls, &err);
-		status = code == FL_OK ? EXIT_OK : term_fail(exit_code(code), &err);
 	}
-	if (code == FL_OK) {
+	status = exit_code(&r, code);
+	if (code != FL_OK) {
+		term_fail(status, &err);
+	} else {
 		struct fl_field done[] = { FL_NUM("seconds", fl_now() - began) };
 
 		fl_log_event(r.env.log, FL_LOG_INFO, "done", NULL, done, FL_COUNT(done));

@@ -296,6 +296,9 @@ static void each_outside(const fl_pb_program *pb,
 		const struct fl_op_def *def = fl_op_find(op->type);
 		bool reads = def && !(def->flags & (FL_OP_HOST | FL_OP_NO_COMPUTE));
 
+		/* What a saved model is fed comes from outside, too. */
+		if (!strcmp(op->type, "feed"))
+			continue;
 		for (size_t i = 0; reads && i < op->n_inputs; i++) {
 			int slot = fl_slot_index(def->inputs, op->inputs[i]->parameter);
 

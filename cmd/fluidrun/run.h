@@ -20,10 +20,18 @@ struct run {
 	int64_t trainer, trainers; /* the shard: of the options, else of the program; -1: not known */
 	int stop_fd;
 	bool serves; /* MAIN has listen_and_serv */
+	bool bad_input; /* what failed was an option's value or a file: exit code 2 */
 	bool sends;  /* MAIN talks to servers: a trainer's program */
 	void *server; /* what the serve callback needs; owned */
 	char *params; /* folder or combined file of a saved model's parameters; owned; or NULL */
 };
+
+/* Notes that a failure is one of the input; returns the code. */
+static inline enum fl_code run_input(struct run *r, enum fl_code code)
+{
+	r->bad_input |= code != FL_OK;
+	return code;
+}
 
 /* ---- program.c: programs, and what is read from them ----------------------------------------- */
 

@@ -90,7 +90,8 @@ enum fl_code run_connect(struct run *r, const struct tls *tls, struct fl_err *er
 	}
 	n = run_servers(r, &servers);
 	r->sends = n > 0;
-	if (n)
+	/* Where nothing is run, nobody is asked. */
+	if (n && (r->startup || r->opt->steps != 0))
 		code = connect_client(r, tls, servers, n, err);
 	fl_free(servers);
 	return code;
