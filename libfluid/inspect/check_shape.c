@@ -1,7 +1,11 @@
 /*
  * Shapes and element types, by the operators' own inference: inputs as they are declared, outputs
  * compared with their declarations. What is not known (-1, no description) agrees with
- * everything.
+ * everything; so does a zero (XShape, gradients of control flow), and the height of SelectedRows, which
+ * a slice's gradient keeps from the whole.
+ *
+ * Element types that do not fit are notes: Fluid converts the inputs to the type of the kernel,
+ * and published programs rely on it.
  */
 #include <string.h>
 
@@ -34,7 +38,9 @@ static void fill(struct fl_meta *m, const fl_pb_var *v)
 		return;
 	m->rank = (int)t->n_dims;
 	for (int i = 0; i < m->rank; i++)
-		m->dims[i] = t->dims[i] < 0 ? -1 : t->dims[i];
+		m->dims[i] = t->dims[i] <= 0 ? -1 : t->dims[i];
+	if (m->kind == FL_SELECTED_ROWS)
+		m->dims[0] = -1;
 }
 
 static size_t count_args(fl_pb_slot *const *slots, size_t n)
@@ -115,7 +121,7 @@ static void compare(const struct fl_place *at, struct fl_report *r, const char *
 	if (found->dtype >= 0 && declared->dtype >= 0 && found->dtype != declared->dtype) {
 		fl_text_type(&a, found->dtype);
 		fl_text_type(&b, declared->dtype);
-		fl_report_problem(r, at,
+		fl_report_note(r, at, name,
 			"output '%s': variable '%.100s' is declared as %s, the operator makes %s", slot,
 			name, fl_buf_str(&b), fl_buf_str(&a));
 	}
@@ -147,26 +153,49 @@ static bool complete(const struct fl_slot_def *defs, const struct side *s)
 	return true;
 }
 
+/* Everything that inference has set, taken back; inputs lose their element types. */
+static void forget(struct side *in, struct side *out)
+{
+	for (size_t d = 0; d < in->n_slots; d++)
+		for (size_t k = 0; k < in->slots[d].n; k++)
+			if (in->slots[d].at[k])
+				in->slots[d].at[k]->dtype = -1;
+	for (size_t d = 0; d < out->n_slots; d++)
+		for (size_t k = 0; k < out->slots[d].n; k++)
+			if (out->slots[d].at[k])
+				fill(out->slots[d].at[k], NULL);
+}
+
+static void infer(const struct fl_place *at, const struct fl_op_def *def, struct side *in,
+	struct side *out, const struct fl_scope_view *view, struct fl_report *r)
+{
+	struct fl_infer c = { .def = def, .op = at->op, .in = in->slots, .out = out->slots,
+		.n_in = in->n_slots, .n_out = out->n_slots };
+	struct fl_err err, shapes;
+
+	if (def->infer(&c, &err) != FL_OK) {
+		forget(in, out);
+		if (def->infer(&c, &shapes) != FL_OK) {
+			fl_report_problem(r, at, "%s", err.msg);
+			return;
+		}
+		fl_report_note(r, at, err.msg, "%s", err.msg);
+	}
+	compare_outputs(at, def, out, view, r);
+}
+
 void fl_check_shape(const struct fl_place *at, const struct fl_scope_view *view,
 	struct fl_report *r)
 {
 	const struct fl_op_def *def = fl_op_find(at->op->type);
 	struct side in, out;
-	struct fl_infer c;
-	struct fl_err err;
 
 	if (!def || !def->infer || (def->flags & FL_OP_HOST))
 		return;
 	make_side(&in, def->inputs, at->op->inputs, at->op->n_inputs, view, true);
 	make_side(&out, def->outputs, at->op->outputs, at->op->n_outputs, view, false);
-	c = (struct fl_infer){ .def = def, .op = at->op, .in = in.slots, .out = out.slots,
-		.n_in = in.n_slots, .n_out = out.n_slots };
-	if (complete(def->inputs, &in) && complete(def->outputs, &out)) {
-		if (def->infer(&c, &err) != FL_OK)
-			fl_report_problem(r, at, "%s", err.msg);
-		else
-			compare_outputs(at, def, &out, view, r);
-	}
+	if (complete(def->inputs, &in) && complete(def->outputs, &out))
+		infer(at, def, &in, &out, view, r);
 	free_side(&in);
 	free_side(&out);
 }
