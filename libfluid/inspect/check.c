@@ -19,6 +19,7 @@
 
 #define DEPTH_MAX 64  /* levels of nested blocks */
 #define LINES_MAX 1000 /* of a report */
+#define FIRST_NEWER 1009000 /* the version after those whose operators are known */
 
 void fl_report_release(struct fl_report *r)
 {
@@ -95,6 +96,8 @@ struct checker {
 	struct fl_report *r;
 	struct fl_map *vars; /* of each block, by name */
 	bool *runs;	     /* blocks that some operator runs, and block 0 */
+	bool *steps;	     /* blocks of recurrent operators: outer names are slices there */
+	struct fl_map writers, readers; /* name -> how many operators */
 };
 
 struct view {
@@ -130,6 +133,51 @@ static const fl_pb_var *find_var(const void *arg, const char *name)
 		block = fl_block_parent(c->pb, block);
 	}
 	return v;
+}
+
+static size_t count_of(const struct fl_map *counts, const char *name)
+{
+	return (size_t)(uintptr_t)fl_map_get(counts, name);
+}
+
+static void count_names(struct fl_map *counts, fl_pb_slot *const *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < slots[i]->n_arguments; k++) {
+			const char *name = slots[i]->arguments[k];
+
+			fl_map_put(counts, name, (void *)(uintptr_t)(count_of(counts, name) + 1));
+		}
+}
+
+static void count_uses(struct checker *c)
+{
+	for (size_t b = 0; b < c->pb->n_blocks; b++)
+		for (size_t i = 0; i < c->pb->blocks[b]->n_ops; i++) {
+			const fl_pb_op *op = c->pb->blocks[b]->ops[i];
+
+			count_names(&c->readers, op->inputs, op->n_inputs);
+			count_names(&c->writers, op->outputs, op->n_outputs);
+		}
+}
+
+static const fl_pb_var *find_settled(const void *arg, const char *name)
+{
+	const struct view *view = arg;
+	const fl_pb_var *v = find_var(arg, name);
+
+	if (!v || fl_var_persistable(v))
+		return v;
+	if (view->c->steps[view->block] && !fl_map_has(&view->c->vars[view->block], name))
+		return NULL;
+	return count_of(&view->c->writers, name) > 1 ? NULL : v;
+}
+
+static bool is_read(const void *arg, const char *name)
+{
+	const struct view *view = arg;
+
+	return count_of(&view->c->readers, name) > 0;
 }
 
 /* ---- structure ----------------------------------------------------------------------------------- */
@@ -195,6 +243,11 @@ static void mark_block(struct checker *c, int32_t idx, int32_t *todo, size_t *n)
 	todo[(*n)++] = idx;
 }
 
+static bool is_recurrent(const fl_pb_op *op)
+{
+	return !strcmp(op->type, "recurrent") || !strcmp(op->type, "recurrent_grad");
+}
+
 /* Transpiled trainers keep the blocks of deleted schedule operators: nothing runs these. */
 static void find_running(struct checker *c)
 {
@@ -211,6 +264,9 @@ static void find_running(struct checker *c)
 
 				if ((int)a->type == FL_ATTR_BLOCK)
 					mark_block(c, a->block_idx, todo, &n);
+				if ((int)a->type == FL_ATTR_BLOCK && is_recurrent(block->ops[i]) &&
+					a->block_idx >= 0 && (size_t)a->block_idx < c->pb->n_blocks)
+					c->steps[a->block_idx] = true;
 				for (size_t b = 0; (int)a->type == FL_ATTR_BLOCKS && b < a->n_blocks_idx; b++)
 					mark_block(c, a->blocks_idx[b], todo, &n);
 			}
@@ -307,7 +363,7 @@ static void check_ops(struct checker *c, struct fl_place *at)
 {
 	const fl_pb_block *block = c->pb->blocks[at->block];
 	struct view view = { c, at->block };
-	const struct fl_scope_view scope = { find_var, &view };
+	const struct fl_scope_view scope = { find_settled, is_read, &view };
 	struct fl_map first_write = FL_MAP_INIT;
 
 	for (size_t i = 0; i < block->n_ops && at->block == 0; i++)
@@ -329,13 +385,16 @@ static void check_ops(struct checker *c, struct fl_place *at)
 void fl_check_program(const fl_pb_program *pb, const char *name, struct fl_report *r)
 {
 	struct checker c = { pb, name, r, FL_NEW_N(struct fl_map, pb->n_blocks + 1),
-		FL_NEW_N(bool, pb->n_blocks + 1) };
+		FL_NEW_N(bool, pb->n_blocks + 1), FL_NEW_N(bool, pb->n_blocks + 1), FL_MAP_INIT,
+		FL_MAP_INIT };
 
 	find_running(&c);
+	count_uses(&c);
 	for (size_t i = 0; i < pb->n_blocks; i++)
 		fl_index_vars(pb->blocks[i], &c.vars[i]);
 	for (size_t i = 0; i < pb->n_blocks; i++) {
-		struct fl_place at = { name, (int)i, 0, NULL };
+		struct fl_place at = { name, (int)i, 0, NULL,
+			fl_program_version(pb) >= FIRST_NEWER };
 		const fl_pb_block *b = pb->blocks[i];
 
 		if (b->has_forward_block_idx && b->forward_block_idx >= (int32_t)pb->n_blocks)
@@ -349,4 +408,7 @@ void fl_check_program(const fl_pb_program *pb, const char *name, struct fl_repor
 		fl_map_release(&c.vars[i]);
 	fl_free(c.vars);
 	fl_free(c.runs);
+	fl_free(c.steps);
+	fl_map_release(&c.writers);
+	fl_map_release(&c.readers);
 }

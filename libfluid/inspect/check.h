@@ -30,6 +30,7 @@ struct fl_place {
 	int block;
 	size_t op_idx;
 	const fl_pb_op *op;
+	bool newer; /* of a release after 1.8, whose operators have other slots */
 };
 void fl_report_problem(struct fl_report *r, const struct fl_place *at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -40,12 +41,16 @@ void fl_report_note(struct fl_report *r, const struct fl_place *at, const char *
 /* Structure, names, slots, attributes, dataflow and shapes of one program. */
 void fl_check_program(const fl_pb_program *pb, const char *name, struct fl_report *r);
 
-/* One operator against its definition: slots, attributes (check_op.c); shapes and types
- * (check_shape.c). `find` looks a variable up as the operator would, NULL: not declared. */
+/* How a variable is seen from an operator (check_shape.c). `find` gives NULL where it is not
+ * declared, and where its declaration says nothing: a variable that several operators write is
+ * declared as the last of them left it. `is_read`: does any operator read it? */
 struct fl_scope_view {
 	const fl_pb_var *(*find)(const void *arg, const char *name);
+	bool (*is_read)(const void *arg, const char *name);
 	const void *arg;
 };
+
+/* One operator against its definition: slots, attributes; shapes and types. */
 void fl_check_op(const struct fl_place *at, struct fl_report *r);
 void fl_check_shape(const struct fl_place *at, const struct fl_scope_view *view,
 	struct fl_report *r);

@@ -19,32 +19,49 @@ static size_t arguments(fl_pb_slot *const *slots, size_t n, const char *name)
 	return count;
 }
 
+/* Releases after 1.8 gave some operators other slots: what does not fit is only a note there. */
+static void bad_slot(const struct fl_place *at, struct fl_report *r, const char *text)
+{
+	struct fl_buf kind = FL_BUF_INIT;
+
+	fl_buf_addf(&kind, "slot %s: %s", at->op->type, text);
+	if (at->newer)
+		fl_report_note(r, at, fl_buf_str(&kind), "%s", text);
+	else
+		fl_report_problem(r, at, "%s", text);
+	fl_buf_release(&kind);
+}
+
 static void unknown_slot(const struct fl_place *at, struct fl_report *r, const char *what,
 	const char *name, const struct fl_slot_def *defs)
 {
 	struct fl_near near;
+	char text[160];
 
 	fl_near_init(&near, name);
 	for (const struct fl_slot_def *d = defs; d->name; d++)
 		fl_near_try(&near, d->name);
-	if (near.best)
-		fl_report_problem(r, at, "it has no %s '%.60s', did you mean '%s'?", what, name,
-			near.best);
-	else
-		fl_report_problem(r, at, "it has no %s '%.60s'", what, name);
+	snprintf(text, sizeof text, "it has no %s '%.60s'%s%s%s", what, name,
+		near.best ? ", did you mean '" : "", near.best ? near.best : "",
+		near.best ? "'?" : "");
+	bad_slot(at, r, text);
 }
 
 static void check_slots(const struct fl_place *at, struct fl_report *r, const char *what,
 	const struct fl_slot_def *defs, fl_pb_slot *const *slots, size_t n)
 {
+	char text[160];
+
 	for (size_t i = 0; i < n; i++)
 		if (slots[i]->n_arguments && fl_slot_index(defs, slots[i]->parameter) < 0)
 			unknown_slot(at, r, what, slots[i]->parameter, defs);
 	for (const struct fl_slot_def *d = defs; d->name; d++) {
 		size_t count = arguments(slots, n, d->name);
 
-		if (!count && !(d->flags & (FL_OPT | FL_MID)))
-			fl_report_problem(r, at, "%s '%s' is missing", what, d->name);
+		if (!count && !(d->flags & (FL_OPT | FL_MID))) {
+			snprintf(text, sizeof text, "%s '%s' is missing", what, d->name);
+			bad_slot(at, r, text);
+		}
 		if (count > 1 && !(d->flags & FL_DUP))
 			fl_report_problem(r, at, "%s '%s' takes one variable, %zu are given", what,
 				d->name, count);

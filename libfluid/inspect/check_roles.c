@@ -101,7 +101,7 @@ static void add_server(struct roles *all, const struct fl_role_file *file)
 	const struct server *other;
 	const fl_pb_slot *x;
 
-	*s = (struct server){ .at = { file->name, 0, 0, NULL } };
+	*s = (struct server){ .at = { file->name, 0, 0, NULL, false } };
 	for (size_t i = 0; i < block->n_ops && !s->op; i++)
 		if (!strcmp(block->ops[i]->type, "listen_and_serv")) {
 			s->op = s->at.op = block->ops[i];
@@ -296,7 +296,7 @@ static bool has_barrier(const struct trainer *t, const char *type, const char *e
 static void check_barriers(struct roles *all, struct trainer *t, const struct server *s)
 {
 	bool half = false, unused, sends, fetches;
-	struct fl_place at = { t->at.name, -1, 0, NULL };
+	struct fl_place at = { t->at.name, -1, 0, NULL, false };
 
 	sends = has_barrier(t, "send_barrier", s->endpoint, &half);
 	fetches = has_barrier(t, "fetch_barrier", s->endpoint, &unused);
@@ -392,7 +392,7 @@ static void sort_out(struct roles *all, const struct fl_role_file *files, size_t
 			add_server(all, &files[i]);
 		if (main_id >= 0 || startup_id >= 0)
 			all->trainers[all->n_trainers++] = (struct trainer){
-				.at = { files[i].name, 0, 0, NULL }, .pb = files[i].pb,
+				.at = { files[i].name, 0, 0, NULL, false }, .pb = files[i].pb,
 				.id = main_id >= 0 ? main_id : startup_id, .main = main_id >= 0 };
 	}
 }

@@ -16,6 +16,8 @@
 #include "inspect/text.h"
 #include "ops/op.h"
 
+#define OUT_TEXT "output '%s': variable '%.100s' is declared as %s, the operator makes %s"
+
 /* The metas of one side of an operator. */
 struct side {
 	struct fl_metas *slots;
@@ -107,23 +109,31 @@ static bool dims_agree(const struct fl_meta *a, const struct fl_meta *b)
 	return true;
 }
 
-static void compare(const struct fl_place *at, struct fl_report *r, const char *slot,
-	const char *name, const struct fl_meta *found, const struct fl_meta *declared)
+static void compare_dims(const struct fl_place *at, struct fl_report *r, const char *slot,
+	const char *name, const struct fl_meta *found, const struct fl_meta *declared, bool is_read)
 {
 	char x[FL_DIMS_STR], y[FL_DIMS_STR];
+
+	if (dims_agree(found, declared))
+		return;
+	fl_dims_str(declared->dims, declared->rank, y, sizeof y);
+	fl_dims_str(found->dims, found->rank, x, sizeof x);
+	/* a shape that nobody relies on breaks nothing */
+	if (is_read)
+		fl_report_problem(r, at, OUT_TEXT, slot, name, y, x);
+	else
+		fl_report_note(r, at, name, OUT_TEXT, slot, name, y, x);
+}
+
+static void compare_types(const struct fl_place *at, struct fl_report *r, const char *slot,
+	const char *name, const struct fl_meta *found, const struct fl_meta *declared)
+{
 	struct fl_buf a = FL_BUF_INIT, b = FL_BUF_INIT;
 
-	if (!dims_agree(found, declared))
-		fl_report_problem(r, at,
-			"output '%s': variable '%.100s' is declared as %s, the operator makes %s", slot,
-			name, fl_dims_str(declared->dims, declared->rank, y, sizeof y),
-			fl_dims_str(found->dims, found->rank, x, sizeof x));
 	if (found->dtype >= 0 && declared->dtype >= 0 && found->dtype != declared->dtype) {
 		fl_text_type(&a, found->dtype);
 		fl_text_type(&b, declared->dtype);
-		fl_report_note(r, at, name,
-			"output '%s': variable '%.100s' is declared as %s, the operator makes %s", slot,
-			name, fl_buf_str(&b), fl_buf_str(&a));
+		fl_report_note(r, at, name, OUT_TEXT, slot, name, fl_buf_str(&b), fl_buf_str(&a));
 	}
 	fl_buf_release(&a);
 	fl_buf_release(&b);
@@ -140,7 +150,9 @@ static void compare_outputs(const struct fl_place *at, const struct fl_op_def *d
 			if (!out->ptrs[i])
 				continue;
 			fill(&declared, view->find(view->arg, out->names[i]));
-			compare(at, r, def->outputs[d].name, out->names[i], out->ptrs[i], &declared);
+			compare_dims(at, r, def->outputs[d].name, out->names[i], out->ptrs[i], &declared,
+				view->is_read(view->arg, out->names[i]));
+			compare_types(at, r, def->outputs[d].name, out->names[i], out->ptrs[i], &declared);
 		}
 }
 
