@@ -802,13 +802,13 @@ struct raw {
 	char *details;
 };
 
-static void raw_open(struct raw *raw, const struct keeper *k)
+static void raw_open(struct raw *raw, const struct keeper *k, const grpc_channel_args *args)
 {
 	grpc_channel_credentials *creds;
 
 	fl_grpc_hold();
 	creds = grpc_insecure_credentials_create();
-	*raw = (struct raw){ .channel = grpc_channel_create(k->address, creds, NULL) };
+	*raw = (struct raw){ .channel = grpc_channel_create(k->address, creds, args) };
 	grpc_channel_credentials_release(creds);
 	raw->cq = grpc_completion_queue_create_for_next(NULL);
 }
@@ -876,7 +876,7 @@ START_TEST(test_rpc_unknown_methods)
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
 	struct raw raw;
 
-	raw_open(&raw, k);
+	raw_open(&raw, k, NULL);
 	ck_assert_int_eq(
 		raw_call(&raw, "/sendrecv.SendRecvService/SendAndRecvVariable", BYTES("\n\1w")),
 		GRPC_STATUS_UNIMPLEMENTED);
@@ -895,7 +895,7 @@ START_TEST(test_rpc_hostile_messages_get_a_status)
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
 	struct raw raw;
 
-	raw_open(&raw, k);
+	raw_open(&raw, k, NULL);
 	ck_assert_int_eq(raw_call(&raw, SEND, NULL, 0), GRPC_STATUS_INTERNAL);
 	ck_assert_int_eq(raw_call(&raw, SEND, BYTES("garbage")), GRPC_STATUS_INTERNAL);
 	ck_assert_int_eq(
@@ -915,12 +915,28 @@ START_TEST(test_rpc_hostile_messages_get_a_status)
 }
 END_TEST
 
+START_TEST(test_rpc_compressed_messages_are_refused)
+{
+	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
+	struct fl_grpc_args args = { .args = { 0, args.at } };
+	struct raw raw;
+	char zeros[5000] = "";
+
+	fl_grpc_args_int(&args, GRPC_COMPRESSION_CHANNEL_DEFAULT_ALGORITHM, GRPC_COMPRESS_GZIP);
+	raw_open(&raw, k, &args.args);
+	ck_assert_int_eq(raw_call(&raw, SEND, zeros, sizeof zeros), GRPC_STATUS_UNIMPLEMENTED);
+	ck_assert_int_eq(count(k, &k->messages), 0);
+	raw_close(&raw);
+	keeper_free(k);
+}
+END_TEST
+
 START_TEST(test_rpc_health)
 {
 	struct keeper *k = keeper_new((struct fl_rpc_server_opts){ 0 });
 	struct raw raw;
 
-	raw_open(&raw, k);
+	raw_open(&raw, k, NULL);
 	ck_assert_int_eq(raw_call(&raw, CHECK, BYTES("")), GRPC_STATUS_OK);
 	ck_assert_mem_eq(raw.reply.spans[0].p, "\010\002", 2);
 	fl_rpc_server_set_ready(k->server, true);
@@ -991,6 +1007,7 @@ Suite *suite_rpc(void)
 	tcase_add_test(t, test_rpc_tls_options_that_do_not_fit);
 	tcase_add_test(t, test_rpc_unknown_methods);
 	tcase_add_test(t, test_rpc_hostile_messages_get_a_status);
+	tcase_add_test(t, test_rpc_compressed_messages_are_refused);
 	tcase_add_test(t, test_rpc_health);
 	tcase_add_test(t, test_rpc_many_clients);
 	suite_add_tcase(s, t);

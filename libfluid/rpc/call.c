@@ -154,7 +154,8 @@ static void on_new(struct fl_rpc_call *call)
 	call->method = find_method(call->details.method);
 	call->peer = grpc_call_get_peer(call->call);
 	keep_metadata(call);
-	if (call->server->conns)
+	/* A call that gRPC itself turns down (compressed) has no peer. */
+	if (call->server->conns && strchr(call->peer, ':'))
 		fl_conns_seen(call->server->conns, call->peer);
 	close.data.recv_close_on_server.cancelled = &call->cancelled;
 	atomic_fetch_add(&call->refs, 1);
