@@ -10,12 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "cmd.h"
 #include "common/term.h"
 #include "file.h"
 #include "roles.h"
+
+/* Roles are made in parallel; each needs memory for its programs, so not by more than these. */
+#define MAX_THREADS 4
 
 struct output {
 	char *name;
@@ -80,39 +85,96 @@ static enum fl_code find_role(const struct roles *r, const char *text, struct ro
 	return FL_OK;
 }
 
-static enum fl_code write_role(const struct fl_transpiler *t, const struct role *role,
-	struct outputs *out, struct fl_err *err)
+/* One role's work, done by any thread. */
+struct job {
+	struct role role;
+	struct output *out; /* main, startup */
+	enum fl_code code;
+	struct fl_err err;
+};
+
+struct work {
+	const struct fl_transpiler *t;
+	struct job *jobs;
+};
+
+static void write_role(const struct fl_transpiler *t, struct job *job)
 {
-	const char *kind = role->server ? "pserver" : "trainer";
+	const struct role *role = &job->role;
 	struct fl_role_programs progs;
 
-	FL_TRY(role->server ? fl_transpile_pserver(t, role->id, &progs, err)
-			    : fl_transpile_trainer(t, (int)role->id, &progs, err));
-	fl_program_pack(progs.main,
-		&add_output(out, fl_xstrfmt("%s-%zu.main.pb", kind, role->id))->bytes);
-	fl_program_pack(progs.startup,
-		&add_output(out, fl_xstrfmt("%s-%zu.startup.pb", kind, role->id))->bytes);
+	job->code = role->server ? fl_transpile_pserver(t, role->id, &progs, &job->err)
+				 : fl_transpile_trainer(t, (int)role->id, &progs, &job->err);
+	if (job->code != FL_OK)
+		return;
+	fl_program_pack(progs.main, &job->out[0].bytes);
+	fl_program_pack(progs.startup, &job->out[1].bytes);
 	fl_role_programs_free(&progs);
+}
+
+static void write_some(void *arg, size_t begin, size_t end)
+{
+	struct work *w = arg;
+
+	for (size_t i = begin; i < end; i++)
+		write_role(w->t, &w->jobs[i]);
+}
+
+/* The roles that are wanted, all where none is named. */
+static enum fl_code choose_roles(const struct roles *r, const struct opt_list *wanted,
+	struct job *jobs, size_t n, struct fl_err *err)
+{
+	size_t trainers = (size_t)r->opts.trainers;
+
+	for (size_t i = 0; i < n; i++) {
+		struct role *role = &jobs[i].role;
+
+		role->server = i >= trainers;
+		role->id = role->server ? i - trainers : i;
+		if (wanted->n)
+			FL_TRY(find_role(r, wanted->at[i], role, err));
+	}
+	return FL_OK;
+}
+
+static enum fl_code run_jobs(const struct fl_transpiler *t, struct job *jobs, size_t n,
+	struct outputs *out, struct fl_err *err)
+{
+	int threads = fl_cpu_count() < MAX_THREADS ? fl_cpu_count() : MAX_THREADS;
+	struct fl_pool *pool = n > 2 && threads > 1 ? fl_pool_new(threads) : NULL;
+	struct work work = { t, jobs };
+
+	for (size_t i = 0; i < n; i++) {
+		const char *kind = jobs[i].role.server ? "pserver" : "trainer";
+
+		add_output(out, fl_xstrfmt("%s-%zu.main.pb", kind, jobs[i].role.id));
+		add_output(out, fl_xstrfmt("%s-%zu.startup.pb", kind, jobs[i].role.id));
+	}
+	for (size_t i = 0; i < n; i++)
+		jobs[i].out = &out->at[2 * i];
+	fl_pool_for(pool, n, 1, write_some, &work);
+	fl_pool_free(pool);
+	for (size_t i = 0; i < n; i++)
+		if (jobs[i].code != FL_OK) {
+			*err = jobs[i].err;
+			return jobs[i].code;
+		}
 	return FL_OK;
 }
 
 static enum fl_code write_roles(const struct fl_transpiler *t, const struct roles *r,
 	const struct opt_list *wanted, struct outputs *out, struct fl_err *err)
 {
-	size_t trainers = (size_t)r->opts.trainers, all = trainers + r->opts.n_pservers;
-	struct role role;
+	size_t n = wanted->n ? wanted->n : (size_t)r->opts.trainers + r->opts.n_pservers;
+	struct job *jobs = FL_NEW_N(struct job, n);
+	enum fl_code code = choose_roles(r, wanted, jobs, n, err);
 
-	for (size_t i = 0; i < wanted->n; i++) {
-		FL_TRY(find_role(r, wanted->at[i], &role, err));
-		FL_TRY(write_role(t, &role, out, err));
-	}
-	for (size_t i = 0; !wanted->n && i < all; i++) {
-		role.server = i >= trainers;
-		role.id = role.server ? i - trainers : i;
-		FL_TRY(write_role(t, &role, out, err));
-	}
-	fl_plan_json(t, &add_output(out, fl_xstrdup("plan.json"))->bytes);
-	return FL_OK;
+	if (code == FL_OK)
+		code = run_jobs(t, jobs, n, out, err);
+	fl_free(jobs);
+	if (code == FL_OK)
+		fl_plan_json(t, &add_output(out, fl_xstrdup("plan.json"))->bytes);
+	return code;
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */

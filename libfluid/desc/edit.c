@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "desc/copy.h"
 
 struct capacity {
 	const void *head; /* the address of the list's pointer; NULL: free */
@@ -166,45 +167,14 @@ void fl_var_set_persistable(fl_pb_var *var, bool persistable)
 	var->persistable = persistable;
 }
 
-/* ---- copies: through the serialized form, so that unknown fields come along ------------------- */
-
-static void *pb_alloc(void *arena, size_t size)
-{
-	return fl_arena_alloc(arena, size);
-}
-
-static void pb_free(void *arena, void *p)
-{
-	(void)arena;
-	(void)p;
-}
-
-static void *copy_message(struct fl_program *prog, const ProtobufCMessage *m)
-{
-	ProtobufCAllocator alloc = { .alloc = pb_alloc, .free = pb_free,
-		.allocator_data = prog->arena };
-	uint8_t small[1024];
-	size_t n = protobuf_c_message_get_packed_size(m);
-	uint8_t *bytes = n <= sizeof small ? small : fl_xcalloc(1, n);
-	ProtobufCMessage *copy;
-
-	protobuf_c_message_pack(m, bytes);
-	copy = protobuf_c_message_unpack(m->descriptor, &alloc, n, bytes);
-	if (bytes != small)
-		fl_free(bytes);
-	if (!copy)
-		FL_BUG("a packed message does not parse");
-	return copy;
-}
-
 fl_pb_var *fl_copy_var(struct fl_program *prog, const fl_pb_var *var)
 {
-	return copy_message(prog, &var->base);
+	return fl_pb_copy(prog->arena, &var->base);
 }
 
 fl_pb_op *fl_copy_op(struct fl_program *prog, const fl_pb_op *op)
 {
-	return copy_message(prog, &op->base);
+	return fl_pb_copy(prog->arena, &op->base);
 }
 
 void fl_push_var(struct fl_program *prog, fl_pb_block *block, fl_pb_var *var)
@@ -404,6 +374,25 @@ void fl_op_set_strs(struct fl_program *prog, fl_pb_op *op, const char *name,
 	a->n_strings = n;
 	for (size_t i = 0; i < n; i++)
 		a->strings[i] = bytes_of(prog, v[i]);
+}
+
+void fl_op_cut_list(fl_pb_op *op, const char *name, size_t from, size_t n)
+{
+	for (size_t i = 0; i < op->n_attrs; i++) {
+		fl_pb_attr *a = op->attrs[i];
+
+		if (strcmp(a->name, name))
+			continue;
+		switch ((int)a->type) {
+		case FL_ATTR_INTS: a->ints += from; a->n_ints = n; break;
+		case FL_ATTR_FLOATS: a->floats += from; a->n_floats = n; break;
+		case FL_ATTR_STRINGS: a->strings += from; a->n_strings = n; break;
+		case FL_ATTR_BOOLEANS: a->bools += from; a->n_bools = n; break;
+		case FL_ATTR_BLOCKS: a->blocks_idx += from; a->n_blocks_idx = n; break;
+		case FL_ATTR_LONGS: a->longs += from; a->n_longs = n; break;
+		case FL_ATTR_FLOAT64S: a->float64s += from; a->n_float64s = n; break;
+		}
+	}
 }
 
 static int by_name(const void *x, const void *y)

@@ -56,6 +56,8 @@ void fl_op_set_blocks(struct fl_program *prog, fl_pb_op *op, const char *name, c
 	size_t n);
 void fl_op_set_strs(struct fl_program *prog, fl_pb_op *op, const char *name,
 	const char *const *v, size_t n);
+/* Keeps elements [from, from + n) of a list attribute, which must have as many. */
+void fl_op_cut_list(fl_pb_op *op, const char *name, size_t from, size_t n);
 /* Sorts the attributes by name: the order of our own files. */
 void fl_op_sort_attrs(fl_pb_op *op);
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "desc/copy.h"
 #include "desc/query.h"
 #include "desc/scan.h"
 
@@ -134,18 +135,10 @@ struct fl_program *fl_program_new(int64_t version)
 
 struct fl_program *fl_program_clone(const struct fl_program *prog)
 {
-	struct fl_buf buf = FL_BUF_INIT;
 	struct fl_program *copy = FL_NEW(struct fl_program);
-	ProtobufCAllocator alloc;
 
-	fl_program_pack(prog, &buf);
 	copy->arena = fl_arena_new(0);
-	alloc = allocator_of(copy->arena);
-	copy->pb = paddle__framework__proto__program_desc__unpack(&alloc, buf.len,
-		(const uint8_t *)fl_buf_str(&buf));
-	if (!copy->pb)
-		FL_BUG("a packed program does not parse");
-	fl_buf_release(&buf);
+	copy->pb = fl_pb_copy(copy->arena, &prog->pb->base);
 	return copy;
 }
 

@@ -103,6 +103,15 @@ const char *tp_trainer_name(struct fl_program *prog, const char *base, int train
 	return fl_arena_strfmt(prog->arena, "%s" FL_TRAINER_INFIX "%d", base, trainer);
 }
 
+const char **tp_part_names(struct fl_program *prog, const struct tp_pair *pair)
+{
+	const char **names = FL_ARENA_NEW_N(prog->arena, const char *, pair->n);
+
+	for (size_t k = 0; k < pair->n; k++)
+		names[k] = pair->blocks[k].param;
+	return names;
+}
+
 const char **tp_endpoints_of(const struct fl_transpiler *t, struct fl_program *prog,
 	const struct tp_pair *pair)
 {

@@ -169,6 +169,8 @@ fl_pb_op *tp_op_counter(struct tp_builder *b, const fl_pb_var *var, const char *
 bool tp_has_block(const fl_pb_op *op);
 /* `base.trainer_I` in the program's arena. */
 const char *tp_trainer_name(struct fl_program *prog, const char *base, int trainer);
+/* Names of a pair's parts, in order; in the program's arena. */
+const char **tp_part_names(struct fl_program *prog, const struct tp_pair *pair);
 /* Endpoints of a pair's blocks, in order; in the program's arena. */
 const char **tp_endpoints_of(const struct fl_transpiler *t, struct fl_program *prog,
 	const struct tp_pair *pair);
@@ -181,6 +183,21 @@ void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_m
 
 /* Variables that only optimizers read, so that trainers have no use for them (spec section 9). */
 void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out);
+
+/* ---- rows.c: embeddings whose rows are fetched by id ------------------------------------------- */
+
+/* Attributes that say where a table's rows lie; `eps` is the name of that for the endpoints. */
+void tp_set_rows_of(const struct fl_transpiler *t, struct tp_builder *b, fl_pb_op *op,
+	const struct tp_pair *p, const char *eps, int trainer);
+/* One distributed_lookup_table in place of the lookups `ops` of p. */
+fl_pb_op *tp_fuse_lookups(const struct fl_transpiler *t, struct tp_builder *b,
+	const struct tp_pair *p, const size_t *ops, size_t n, int trainer);
+/* Between which operators lookups can become one: after all that make their ids (`after` counts the
+ * operators up to the last of these), before the first that reads a result. */
+struct tp_reach {
+	size_t after, before;
+};
+struct tp_reach tp_reach_of(const struct fl_transpiler *t, const size_t *ops, size_t n);
 
 /* ---- table.c: the distributed lookup table ----------------------------------------------------- */
 

@@ -184,6 +184,7 @@ struct server {
 	const struct fl_transpiler *t;
 	struct tp_builder b;
 	struct fl_map names; /* variables of the startup program -> what they are called here */
+	struct fl_map parts; /* names of parts -> struct tp_block */
 };
 
 static bool has_shape_attr(const char *type)
@@ -235,6 +236,35 @@ static bool move_outputs(struct server *s, fl_pb_op *op, const char **first)
 	return kept;
 }
 
+/* Values given one by one: those of the part. Fluid leaves all of them, so that shapes differ. */
+static enum fl_code cut_values(struct server *s, size_t at, fl_pb_op *op, const char *param,
+	struct fl_err *err)
+{
+	static const char *const lists[] = { "fp32_values", "int32_values", "int64_values",
+		"bool_values" };
+	const struct tp_block *b = fl_map_get(&s->parts, param);
+	const fl_pb_tensor *shape = fl_var_tensor(tp_var(&s->b, param));
+	int32_t *dims;
+
+	if (!b || !shape || strcmp(op->type, "assign_value"))
+		return FL_OK;
+	for (size_t i = 0; i < FL_COUNT(lists); i++) {
+		size_t n = fl_attr_len(op, lists[i]);
+
+		if (n && (uint64_t)(b->offset + b->numel) > n)
+			return fl_err_set(err, FL_EUNSUPPORTED,
+				"startup program, block 0, op %zu 'assign_value': %zu values are not "
+				"enough for '%s'", at, n, param);
+		if (n)
+			fl_op_cut_list(op, lists[i], (size_t)b->offset, (size_t)b->numel);
+	}
+	dims = FL_ARENA_NEW_N(s->b.prog->arena, int32_t, shape->n_dims);
+	for (size_t i = 0; i < shape->n_dims; i++)
+		dims[i] = (int32_t)shape->dims[i];
+	fl_op_set_ints(s->b.prog, op, "shape", dims, shape->n_dims);
+	return FL_OK;
+}
+
 static enum fl_code copy_init(struct server *s, size_t at, const fl_pb_op *from, struct fl_err *err)
 {
 	fl_pb_op *op = fl_copy_op(s->b.prog, from);
@@ -253,6 +283,7 @@ static enum fl_code copy_init(struct server *s, size_t at, const fl_pb_op *from,
 		fl_op_set_longs(s->b.prog, op, "shape", shape->dims, shape->n_dims);
 	if (s->t->counter && !strcmp(op->type, "fill_constant") && !strcmp(out, s->t->counter))
 		fl_op_set_float(s->b.prog, op, "value", (float)-s->t->opts.trainers);
+	FL_TRY(cut_values(s, at, op, out, err));
 	fl_op_del_attr(op, FL_ATTR_CALLSTACK);
 	fl_op_set_str(s->b.prog, op, FL_ATTR_NAMESCOPE, "/");
 	fl_op_sort_attrs(op);
@@ -315,8 +346,10 @@ static void name_vars(struct server *s, size_t server, const fl_pb_block *main)
 	}
 	for (size_t i = 0; i < t->n_owned[server]; i++) {
 		const struct tp_pair *p = &t->pairs[t->owned[server][i].pair];
-		const struct tp_block *b = &p->blocks[t->owned[server][i].block];
+		struct tp_block *b = &p->blocks[t->owned[server][i].block];
 
+		if (p->split)
+			fl_map_put(&s->parts, b->param, b);
 		fl_map_put(&s->names, p->param, tp_var(&s->b, b->param)->name);
 	}
 }
@@ -330,6 +363,7 @@ enum fl_code tp_pserver_startup(const struct fl_transpiler *t, size_t server,
 
 	tp_builder_init(&s.b, fl_program_new(tp_version(t)));
 	fl_map_init(&s.names);
+	fl_map_init(&s.parts);
 	name_vars(&s, server, main->pb->blocks[0]);
 	start_server_counters(&s);
 	find_inits(&s, &ops);
@@ -342,6 +376,7 @@ enum fl_code tp_pserver_startup(const struct fl_transpiler *t, size_t server,
 	}
 	tp_list_release(&ops);
 	fl_map_release(&s.names);
+	fl_map_release(&s.parts);
 	tp_builder_release(&s.b);
 	if (code == FL_OK)
 		*out = s.b.prog;

@@ -231,19 +231,10 @@ static const char *end_of_sends(struct trainer *w)
 
 /* ---- receives ----------------------------------------------------------------------------------- */
 
-static const char **part_names(struct trainer *w, const struct tp_pair *p)
-{
-	const char **names = FL_ARENA_NEW_N(w->b.prog->arena, const char *, p->n);
-
-	for (size_t k = 0; k < p->n; k++)
-		names[k] = p->blocks[k].param;
-	return names;
-}
-
 static void receive(struct trainer *w, size_t pair, const char *barrier)
 {
 	const struct tp_pair *p = &w->t->pairs[pair];
-	const char **parts = part_names(w, p), **eps = tp_endpoints_of(w->t, w->b.prog, p);
+	const char **parts = tp_part_names(w->b.prog, p), **eps = tp_endpoints_of(w->t, w->b.prog, p);
 	const char *dep = w->t->sync ? barrier : w->dummy[pair];
 	bool whole = w->t->rs;
 	fl_pb_op *op = tp_op_recv(&w->b, dep, whole ? &p->param : parts, whole ? 1 : p->n, eps, p->n,
@@ -275,98 +266,30 @@ static void receive_all(struct trainer *w, const char *barrier)
 		const struct tp_pair *p = &t->pairs[i];
 
 		if (p->split && !p->remote && !t->rs)
-			push(w, tp_op_concat(&w->b, part_names(w, p), p->n, p->param, FL_ROLE_DIST));
+			push(w, tp_op_concat(&w->b, tp_part_names(w->b.prog, p), p->n, p->param, FL_ROLE_DIST));
 	}
 }
 
-/* ---- embeddings whose rows are fetched by id ----------------------------------------------------- */
-
-static void set_table(struct trainer *w, fl_pb_op *op, const struct tp_pair *p, const char *eps)
-{
-	int64_t *rows = FL_ARENA_NEW_N(w->b.prog->arena, int64_t, p->n);
-
-	for (size_t k = 0; k < p->n; k++)
-		rows[k] = p->blocks[k].rows;
-	fl_op_set_strs(w->b.prog, op, "table_names", part_names(w, p), p->n);
-	fl_op_set_longs(w->b.prog, op, "height_sections", rows, p->n);
-	fl_op_set_strs(w->b.prog, op, eps, tp_endpoints_of(w->t, w->b.prog, p), p->n);
-	fl_op_set_int(w->b.prog, op, "trainer_id", w->id);
-}
-
-/* One operator in place of all lookups of the table. */
-static fl_pb_op *fuse(struct trainer *w, const struct tp_pair *p, const size_t *ops, size_t n)
-{
-	const fl_pb_op *first = w->t->block->ops[ops[0]];
-	fl_pb_op *op = tp_op(&w->b, "distributed_lookup_table", FL_ROLE_FORWARD);
-	const char **ids = FL_ARENA_NEW_N(w->b.prog->arena, const char *, n);
-	const char **outs = FL_ARENA_NEW_N(w->b.prog->arena, const char *, n);
-
-	for (size_t i = 0; i < n; i++) {
-		ids[i] = fl_op_in(w->t->block->ops[ops[i]], "Ids", 0);
-		outs[i] = fl_op_out(w->t->block->ops[ops[i]], "Out", 0);
-	}
-	fl_op_set_input(w->b.prog, op, "Ids", ids, n);
-	fl_op_set_input(w->b.prog, op, "W", &p->param, 1);
-	fl_op_set_output(w->b.prog, op, "Outputs", outs, n);
-	set_table(w, op, p, "endpoints");
-	fl_op_set_long(w->b.prog, op, "padding_idx", fl_attr_int(first, "padding_idx", -1));
-	fl_op_set_str(w->b.prog, op, "lookup_table_version", first->type);
-	fl_op_set_int(w->b.prog, op, "dtype", FL_FP32);
-	return op;
-}
-
-/* Positions of the last producer of any of the ids, and of the first consumer of the outputs. */
-struct reach {
-	size_t after; /* operators before this place are needed */
-	size_t before;
-};
-
-static struct reach reach_of(const struct fl_transpiler *t, const size_t *ops, size_t n)
-{
-	struct reach r = { 0, t->block->n_ops };
-	struct fl_map ids, outs;
-
-	fl_map_init(&ids);
-	fl_map_init(&outs);
-	for (size_t i = 0; i < n; i++) {
-		fl_map_put(&ids, fl_op_in(t->block->ops[ops[i]], "Ids", 0), &ids);
-		fl_map_put(&outs, fl_op_out(t->block->ops[ops[i]], "Out", 0), &outs);
-	}
-	for (size_t i = 0; i < t->block->n_ops; i++) {
-		const fl_pb_op *op = t->block->ops[i];
-
-		for (size_t s = 0; s < op->n_outputs; s++)
-			for (size_t a = 0; a < op->outputs[s]->n_arguments; a++)
-				if (fl_map_has(&ids, op->outputs[s]->arguments[a]))
-					r.after = i + 1;
-		for (size_t s = 0; s < op->n_inputs; s++)
-			for (size_t a = 0; a < op->inputs[s]->n_arguments; a++)
-				if (r.before > i && fl_map_has(&outs, op->inputs[s]->arguments[a]))
-					r.before = i;
-	}
-	fl_map_release(&ids);
-	fl_map_release(&outs);
-	return r;
-}
+/* ---- embeddings whose rows are fetched by id ------------------------------------------------------ */
 
 static enum fl_code fetch_rows(struct trainer *w, const struct tp_pair *p, const size_t *ops,
 	size_t n, struct fl_err *err)
 {
-	struct reach r;
+	struct tp_reach r;
 
 	if (!strcmp(w->t->block->ops[ops[0]]->type, "nce")) {
 		for (size_t i = 0; i < n; i++)
-			set_table(w, w->b.block->ops[ops[i]], p, "epmap");
+			tp_set_rows_of(w->t, &w->b, w->b.block->ops[ops[i]], p, "epmap", w->id);
 		return FL_OK;
 	}
-	r = reach_of(w->t, ops, n);
+	r = tp_reach_of(w->t, ops, n);
 	if (r.before < r.after)
 		return tp_refuse(err, w->t, ops[0],
 			"the lookups of table '%s' cannot become one: an operator uses the result of one "
 			"before the ids of another are there", p->param);
 	for (size_t i = 0; i < n; i++)
 		w->dropped[ops[i]] = true;
-	hang(w, r.after, fuse(w, p, ops, n));
+	hang(w, r.after, tp_fuse_lookups(w->t, &w->b, p, ops, n, w->id));
 	return FL_OK;
 }
 
@@ -402,7 +325,7 @@ static enum fl_code distribute_table(struct trainer *w, struct fl_err *err)
 
 	if (!t->table)
 		return FL_OK;
-	if (reach_of(t, at, t->table_lookups.n).after > at[0])
+	if (tp_reach_of(t, at, t->table_lookups.n).after > at[0])
 		return tp_refuse(err, t, at[0],
 			"the lookups of table '%s' cannot become one: the ids of a later one are not "
 			"there yet", t->table->param);
