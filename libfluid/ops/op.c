@@ -1,0 +1,82 @@
+/* Looking operators, slots and attributes up. */
+#include "ops/op.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/near.h"
+
+const struct fl_op_def *fl_op_find(const char *type)
+{
+	size_t n, low = 0;
+	const struct fl_op_def *const *list = fl_op_list(&n);
+
+	while (low < n) {
+		size_t mid = low + (n - low) / 2;
+		int order = strcmp(type, list[mid]->type);
+
+		if (!order)
+			return list[mid];
+		if (order < 0)
+			n = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
+}
+
+const char *fl_op_suggest(const char *type)
+{
+	size_t n;
+	const struct fl_op_def *const *list = fl_op_list(&n);
+	struct fl_near near;
+
+	fl_near_init(&near, type);
+	for (size_t i = 0; i < n; i++)
+		fl_near_try(&near, list[i]->type);
+	return near.best;
+}
+
+int fl_slot_index(const struct fl_slot_def *slots, const char *name)
+{
+	for (int i = 0; slots[i].name; i++)
+		if (!strcmp(slots[i].name, name))
+			return i;
+	return -1;
+}
+
+size_t fl_slot_count(const struct fl_slot_def *slots)
+{
+	size_t n = 0;
+
+	while (slots[n].name)
+		n++;
+	return n;
+}
+
+/* What every operator may carry, whatever its maker declares. */
+static const struct fl_attr_def common[] = {
+	{ .name = "op_role", .type = FL_ATTR_INT, .flags = FL_IGNORED },
+	{ .name = "op_role_var", .type = FL_ATTR_STRINGS, .flags = FL_IGNORED },
+	{ .name = "op_namescope", .type = FL_ATTR_STRING, .flags = FL_IGNORED },
+	{ .name = "op_callstack", .type = FL_ATTR_STRINGS, .flags = FL_IGNORED },
+	{ .name = "op_device", .type = FL_ATTR_STRING, .flags = FL_IGNORED },
+	{ .name = "use_mkldnn", .type = FL_ATTR_BOOLEAN, .flags = FL_IGNORED },
+	{ .name = "use_cudnn", .type = FL_ATTR_BOOLEAN, .flags = FL_IGNORED },
+	{ .name = "use_quantizer", .type = FL_ATTR_BOOLEAN, .flags = FL_IGNORED },
+	{ .name = "workspace_size_MB", .type = FL_ATTR_INT, .flags = FL_IGNORED },
+	{ .name = "skip_eager_deletion_vars", .type = FL_ATTR_STRINGS, .flags = FL_IGNORED },
+	{ .name = "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@", .type = FL_ATTR_BOOLEAN,
+		.flags = FL_IGNORED },
+};
+
+const struct fl_attr_def *fl_attr_find(const struct fl_op_def *def, const char *name)
+{
+	for (const struct fl_attr_def *a = def->attrs; a && a->name; a++)
+		if (!strcmp(a->name, name))
+			return a;
+	for (size_t i = 0; i < FL_COUNT(common); i++)
+		if (!strcmp(common[i].name, name))
+			return &common[i];
+	return NULL;
+}

@@ -1,0 +1,95 @@
+/*
+ * Operators that talk to other processes (Fluid 1.8.5, operators/distributed_ops; transpiler.md
+ * section 18 has the defaults). They infer no shapes: what arrives says how large it is. X may be empty
+ * everywhere: start-up programs receive without waiting for anything, a server may own nothing.
+ */
+#include "ops/schema.h"
+
+const struct fl_op_def fl_ops_rpc[] = {
+	{
+		.type = "send",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP }),
+		.attrs = ATTRS(INT("trainer_id", 0), STRS("epmap"), LONGS("sections", ""),
+			STRS("send_varnames"), INT("num", 0), BOOL("merge_add", false),
+			BOOL("use_send_handler", true)),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "X[i] to epmap[i]",
+	},
+	{
+		.type = "recv",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP }),
+		.attrs = ATTRS(STRS("epmap"), INT("trainer_id", 0), BOOL("with_barrier", true),
+			STRS("varnames"), STRS("recv_varnames"), INT("do_not_run", 0)),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "Out[i] from epmap[i]",
+	},
+	{
+		.type = "send_barrier",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP }),
+		.attrs = ATTRS(INT("trainer_id", 0), STRS("endpoints"), BOOL("half_async", false)),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "the end of sending, to each endpoint",
+	},
+	{
+		.type = "fetch_barrier",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP }),
+		.attrs = ATTRS(INT("trainer_id", 0), STRS("endpoints")),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "the end of receiving, to each endpoint",
+	},
+	{
+		.type = "listen_and_serv",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = NO_SLOTS,
+		.attrs = ATTRS(STR("endpoint", "127.0.0.1:6164"), INT("pserver_id", -1),
+			STRS("grad_to_block_id"), INT("distributed_mode", 0),
+			BOOL("dc_asgd", false), BLOCKS("optimize_blocks"),
+			STRS("prefetch_var_name_to_block_id"), STRS("sparse_grad_to_param"),
+			INT("Fanin", 1), INT("checkpint_block_id", -1),
+			INT("lr_decay_block_id", -1), INT("rpc_get_thread_num", 1),
+			INT("rpc_send_thread_num", 1), INT("rpc_prefetch_thread_num", 1)),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "the parameter server",
+	},
+	{
+		.type = "checkpoint_notify",
+		.inputs = NO_SLOTS,
+		.outputs = NO_SLOTS,
+		.attrs = ATTRS(STRS("epmap"), STR_REQ("dir"), STR_REQ("lookup_table"),
+			INT("trainer_id", 0)),
+		.flags = FL_OP_HOST,
+		.doc = "each endpoint saves what it holds",
+	},
+	{
+		.type = "prefetch",
+		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP }),
+		.attrs = ATTRS(INT("trainer_id", 0), STRS("epmap")),
+		.flags = FL_OP_HOST,
+		.doc = "rows of a table from its servers",
+	},
+	{
+		.type = "distributed_lookup_table",
+		.inputs = SLOTS({ "Ids", FL_DUP }, { "W", 0 }),
+		.outputs = SLOTS({ "Outputs", FL_DUP }),
+		.attrs = ATTRS(STRS("table_names"), LONGS("height_sections", ""), STRS("endpoints"),
+			INT("trainer_id", 0), STR("lookup_table_version", "lookup_table"),
+			LONG("padding_idx", -1), INT("dtype", 5)),
+		.flags = FL_OP_HOST,
+		.doc = "rows of a table from its servers",
+	},
+	{
+		.type = "recv_save",
+		.inputs = NO_SLOTS,
+		.outputs = NO_SLOTS,
+		.attrs = ATTRS(INT("dtype", 5), BOOL("overwrite", true), STR_REQ("file_path"),
+			LONGS("shape", ""), STRS("slice_varnames"), STRS("remote_varnames"),
+			STRS("slice_shapes"), STRS("endpoints"), INT("trainer_id", 0)),
+		.flags = FL_OP_HOST,
+	},
+	{ .type = NULL },
+};
