@@ -622,6 +622,50 @@ START_TEST(test_rpc_lost_server_is_noticed)
 }
 END_TEST
 
+/* A process that reads a port, calls there once, says so, and does nothing more. */
+static void call_and_stay(int in, int out)
+{
+	struct keeper there = { 0 };
+	struct fl_host host = { 0 };
+	struct fl_client *client;
+	struct fl_err err = { 0 };
+	int port;
+
+	if (read(in, &port, sizeof port) != sizeof port)
+		_exit(1);
+	snprintf(there.address, sizeof there.address, "127.0.0.1:%d", port);
+	client = client_new(20000, 0, &host);
+	if (put(&host, &there, "w", floats("w", 4, 1), &err) || write(out, "c", 1) != 1)
+		_exit(1);
+	pause();
+	fl_client_free(client);
+}
+
+START_TEST(test_rpc_server_ends_though_clients_stay)
+{
+	int to[2], from[2], port;
+	struct keeper *k;
+	double began;
+	pid_t pid;
+	char byte;
+
+	ck_assert(!pipe(to) && !pipe(from));
+	pid = fork();
+	if (!pid)
+		call_and_stay(to[0], from[1]);
+	k = keeper_new((struct fl_rpc_server_opts){ 0 });
+	port = fl_rpc_server_port(k->server);
+	ck_assert_int_eq(write(to[1], &port, sizeof port), sizeof port);
+	ck_assert_int_eq(read(from[0], &byte, 1), 1);
+	/* The client does not poll, so it neither reads the server's farewell nor answers. */
+	began = fl_now();
+	keeper_free(k);
+	ck_assert_msg(fl_now() - began < 2, "%g s", fl_now() - began);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+END_TEST
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 static void note_waiting(void *arg, enum fl_level level, const char *event, const char *text,
@@ -1000,6 +1044,7 @@ Suite *suite_rpc(void)
 	tcase_add_test(t, test_rpc_retries_with_the_same_id);
 	tcase_add_test(t, test_rpc_bad_replies_are_errors);
 	tcase_add_test(t, test_rpc_lost_server_is_noticed);
+	tcase_add_test(t, test_rpc_server_ends_though_clients_stay);
 	tcase_add_test(t, test_rpc_wait_names_the_server);
 	tcase_add_test(t, test_rpc_server_that_comes_late_is_waited_for);
 	tcase_add_test(t, test_rpc_two_servers_on_one_port_are_refused);

@@ -74,8 +74,10 @@ static void call_rele(struct fl_rpc_call *call)
 	grpc_call_details_destroy(&call->details);
 	grpc_metadata_array_destroy(&call->metadata);
 	gpr_free(call->peer);
-	if (call->call)
+	if (call->call) {
 		grpc_call_unref(call->call);
+		atomic_fetch_sub(&call->server->live, 1);
+	}
 	fl_free(call);
 }
 
@@ -150,6 +152,7 @@ static void on_new(struct fl_rpc_call *call)
 	grpc_op close = { .op = GRPC_OP_RECV_CLOSE_ON_SERVER };
 	grpc_op recv = { .op = GRPC_OP_RECV_MESSAGE };
 
+	atomic_fetch_add(&call->server->live, 1);
 	fl_rpc_call_arm(call->server);
 	call->method = find_method(call->details.method);
 	call->peer = grpc_call_get_peer(call->call);

@@ -30,6 +30,7 @@ struct fl_rpc_server {
 	pthread_t *threads;
 	int n_threads;
 	atomic_bool ready;
+	atomic_int live; /* calls that have come and not yet ended */
 	struct fl_rpc_tag shutdown;
 	pthread_mutex_t lock; /* guards stopped */
 	pthread_cond_t wake;

@@ -15,12 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "rpc/bytes.h"
 #include "rpc/call.h"
 #include "rpc/handed.h"
 
-enum { KEEPALIVE_MS = 20000, KEEPALIVE_TIMEOUT_MS = 20000, STOP_GRACE_S = 5 };
+enum { KEEPALIVE_MS = 20000, KEEPALIVE_TIMEOUT_MS = 20000, LOOK_EVERY_MS = 50 };
+
+/* Seconds that calls, and clients without calls, are given at the end. */
+#define CALLS_S   5.0
+#define CLIENTS_S 0.5
 
 static void on_shutdown(struct fl_rpc_server *server)
 {
@@ -205,23 +210,36 @@ void fl_rpc_server_set_ready(struct fl_rpc_server *server, bool ready)
 	atomic_store(&server->ready, ready);
 }
 
-/* Waits until the last call has ended; cuts off what has not after a while. */
+/* Ends the connections at once, and with them the calls that are left. The lock is held. */
+static void cut_off(struct fl_rpc_server *server)
+{
+	pthread_mutex_unlock(&server->lock);
+	grpc_server_cancel_all_calls(server->server);
+	pthread_mutex_lock(&server->lock);
+}
+
+/* Waits until all calls have ended and the clients, told that the server goes, have closed their
+ * connections: a client that computes reads nothing, so it gets a moment only, calls get more. */
 static void wait_stopped(struct fl_rpc_server *server)
 {
+	double began = fl_now();
 	struct timespec at;
+	bool cut = false;
 
-	clock_gettime(CLOCK_REALTIME, &at);
-	at.tv_sec += STOP_GRACE_S;
 	pthread_mutex_lock(&server->lock);
-	while (!server->stopped && !pthread_cond_timedwait(&server->wake, &server->lock, &at))
-		;
-	if (!server->stopped) {
-		pthread_mutex_unlock(&server->lock);
-		grpc_server_cancel_all_calls(server->server);
-		pthread_mutex_lock(&server->lock);
+	while (!server->stopped) {
+		if (!cut &&
+			fl_now() - began >= (atomic_load(&server->live) ? CALLS_S : CLIENTS_S)) {
+			cut = true;
+			cut_off(server);
+			continue;
+		}
+		clock_gettime(CLOCK_REALTIME, &at);
+		at.tv_nsec += LOOK_EVERY_MS * 1000000L;
+		at.tv_sec += at.tv_nsec / 1000000000L;
+		at.tv_nsec %= 1000000000L;
+		pthread_cond_timedwait(&server->wake, &server->lock, &at);
 	}
-	while (!server->stopped)
-		pthread_cond_wait(&server->wake, &server->lock);
 	pthread_mutex_unlock(&server->lock);
 }
 
