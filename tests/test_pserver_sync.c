@@ -409,6 +409,32 @@ START_TEST(test_sync_what_nobody_sent_gets_no_update)
 }
 END_TEST
 
+/* More servers than parameters: one holds nothing, and is still told of every round. */
+START_TEST(test_sync_a_server_without_variables)
+{
+	struct fake f;
+
+	fake_start(&f, (struct fake_plan){ .fanin = 2, .sync = true, .params = 0, .n = 1 });
+	fetch(&f, 0);
+	fetch(&f, 1);
+	for (int round = 1; round <= 3; round++) {
+		struct fake_call *early;
+
+		batch(&f, 0);
+		early = fake_get(&f, peer[0], -1, FETCH);
+		ck_assert(!fake_done(early));
+		batch(&f, 1);
+		fake_ok(early);
+		fetch(&f, 1);
+	}
+	complete(&f, 0);
+	ck_assert(!ended(&f));
+	complete(&f, 1);
+	ck_assert(ended(&f));
+	fake_stop(&f);
+}
+END_TEST
+
 START_TEST(test_sync_without_barrier_never_waits)
 {
 	struct fake f;
@@ -726,6 +752,7 @@ Suite *suite_pserver_sync(void)
 	tcase_add_test(t, test_sync_a_new_connection_is_the_same_trainer);
 	tcase_add_test(t, test_sync_one_trainer_by_either_name);
 	tcase_add_test(t, test_sync_what_nobody_sent_gets_no_update);
+	tcase_add_test(t, test_sync_a_server_without_variables);
 	tcase_add_test(t, test_sync_without_barrier_never_waits);
 	tcase_add_test(t, test_sync_refusals_change_nothing);
 	tcase_add_test(t, test_sync_a_lost_trainer_ends_the_job);

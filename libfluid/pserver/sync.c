@@ -57,6 +57,7 @@ struct sync {
 
 static void admit(struct sync *s, struct fl_req *req, struct fl_reqs *out);
 static void run_group(struct sync *s);
+static void end_run(struct sync *s, struct fl_reqs *out);
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
@@ -95,7 +96,7 @@ static void drop_departed(struct sync *s, struct fl_err *err)
 	}
 }
 
-static void begin_run(struct sync *s)
+static void begin_run(struct sync *s, struct fl_reqs *out)
 {
 	struct fl_err err = { 0 };
 
@@ -105,8 +106,10 @@ static void begin_run(struct sync *s)
 	drop_departed(s, &err);
 	if (err.code)
 		fl_serv_end(s->serv, err.code, "round %" PRId64 ": %s", s->round, err.msg);
-	else
+	else if (s->n_groups)
 		run_group(s);
+	else
+		end_run(s, out);
 }
 
 /* Turns the phase as long as all live trainers have arrived. */
@@ -116,7 +119,7 @@ static void advance(struct sync *s, struct fl_reqs *out)
 
 	while (!s->serv->ending) {
 		if (s->phase == SEND && fl_trainers_all(ts, fl_trainer_sent, s->round)) {
-			begin_run(s);
+			begin_run(s, out);
 			return;
 		}
 		if (s->phase != GET || !fl_trainers_all(ts, fl_trainer_fetched, s->round))

@@ -3,7 +3,7 @@
  * of the first releases have only OptimizeBlock, and mean all blocks but those for prefetching and
  * checkpoints. X lists the variables that arrive. A program for one synchronous trainer, as 1.8.5
  * writes it, lists `w@GRAD` in X and sums `w@GRAD.trainer_0`, which nobody sends; the two are one
- * variable here.
+ * variable here. A server without variables (more servers than parameters) still counts barriers.
  */
 #include "pserver/table.h"
 
@@ -100,11 +100,9 @@ static enum fl_code list_blocks(struct fl_table *table, const fl_pb_op *op, stru
 	table->blocks = FL_NEW_N(struct fl_block, n + all + 1);
 	for (size_t i = 0; i < n; i++)
 		FL_TRY(add_block(table, fl_attr_int_at(op, "optimize_blocks", i), err));
-	for (size_t i = 1; !n && i < all; i++)
+	for (size_t i = 1; !fl_op_attr(op, "optimize_blocks") && i < all; i++)
 		if (!other_purpose(op, (int64_t)i))
 			FL_TRY(add_block(table, (int64_t)i, err));
-	if (!table->n_blocks)
-		return fl_err_set(err, FL_EINVAL, "'listen_and_serv' has no optimize block");
 	if (lr >= 0 && !find_block(table, (int)lr))
 		FL_TRY(add_block(table, lr, err));
 	table->lr = lr >= 0 ? find_block(table, (int)lr) : NULL;
@@ -219,18 +217,35 @@ static enum fl_code add_grad(
 	return FL_OK;
 }
 
+/* Gradients that only grad_to_block_id names (of a distributed table in async programs): those that
+ * their block reads before it writes them. */
+static enum fl_code list_unlisted(struct fl_table *table, const fl_pb_op *op, struct fl_err *err)
+{
+	for (size_t i = 0; i < fl_attr_len(op, "grad_to_block_id"); i++) {
+		size_t len = 0;
+		int64_t idx = pair_block(op, "grad_to_block_id", i, &len);
+		char *name = fl_xstrndup(fl_attr_str_at(op, "grad_to_block_id", i), len);
+		enum fl_code code = FL_OK;
+
+		if (idx >= 0 && !fl_map_has(&table->names, name) && find_block(table, (int)idx) &&
+			fl_block_needs(pb_block(table, (int)idx), name))
+			code = add_grad(table, op, name, err);
+		fl_free(name);
+		FL_TRY(code);
+	}
+	return FL_OK;
+}
+
 static enum fl_code list_grads(struct fl_table *table, const fl_pb_op *op, struct fl_err *err)
 {
 	const fl_pb_slot *x = fl_op_input(op, "X");
 	size_t n = x ? x->n_arguments : 0;
 
-	if (!n)
-		return fl_err_set(err, FL_EINVAL, "'listen_and_serv' receives nothing: no input X");
-	table->grads = FL_NEW_N(struct fl_grad, n);
+	table->grads = FL_NEW_N(struct fl_grad, n + fl_attr_len(op, "grad_to_block_id") + 1);
 	for (size_t i = 0; i < n; i++)
 		if (!fl_map_has(&table->names, x->arguments[i]))
 			FL_TRY(add_grad(table, op, x->arguments[i], err));
-	return FL_OK;
+	return list_unlisted(table, op, err);
 }
 
 struct fl_grad *fl_table_grad(const struct fl_table *table, const char *name, int64_t trainer)
