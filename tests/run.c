@@ -21,6 +21,12 @@
 	XX(fingerprint)                                                                            \
 	XX(slice)                                                                                  \
 	XX(transpile)                                                                              \
+	XX(tensor)                                                                                 \
+	XX(stream)                                                                                 \
+	XX(dataset)                                                                                \
+	XX(scope)                                                                                  \
+	XX(frame)                                                                                  \
+	XX(fluid)                                                                                  \
 	XX(varmsg)                                                                                 \
 	XX(rpc)                                                                                    \
 	XX(pserver_sync)                                                                           \

@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "common/term.h"
+#include "kernels/blas.h"
 #include "run.h"
 #include "serve.h"
 #include "signals.h"
@@ -51,6 +52,7 @@ static void init_run(struct run *r, const struct options *o)
 	r->stop_fd = signals_init();
 	r->env = (struct fl_exec_env){ .host = &r->host, .log = term_log(),
 		.seed_source = &r->seed_source, .check_nan_inf = o->check_nan_inf };
+	fl_blas_set_threads(1); /* kernels split products over the pool */
 	if (r->threads > 1)
 		r->env.pool = r->pool = fl_pool_new(r->threads);
 }
