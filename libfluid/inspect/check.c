@@ -166,10 +166,10 @@ static const fl_pb_var *find_settled(const void *arg, const char *name)
 	const struct view *view = arg;
 	const fl_pb_var *v = find_var(arg, name);
 
-	if (!v || fl_var_persistable(v))
-		return v;
 	if (view->c->steps[view->block] && !fl_map_has(&view->c->vars[view->block], name))
 		return NULL;
+	if (!v || fl_var_persistable(v))
+		return v;
 	return count_of(&view->c->writers, name) > 1 ? NULL : v;
 }
 
