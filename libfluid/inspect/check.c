@@ -202,7 +202,11 @@ static void check_vars(struct checker *c, const struct fl_place *at)
 
 	for (size_t i = 0; i < block->n_vars; i++) {
 		const fl_pb_var *v = block->vars[i];
+		const fl_pb_tensor *t = fl_var_tensor(v);
 
+		if (t && !fl_shape_fits(t))
+			fl_report_problem(c->r, at, "variable '%.100s' has a shape beyond all measure",
+				v->name);
 		if (!*v->name)
 			fl_report_problem(c->r, at, "variable %zu has no name", i);
 		else if (fl_map_get(vars, v->name) != v)

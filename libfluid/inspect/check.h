@@ -50,6 +50,9 @@ struct fl_scope_view {
 	const void *arg;
 };
 
+/* Is the number of elements (unknown dimensions counted as 1) one that a machine can hold? */
+bool fl_shape_fits(const fl_pb_tensor *t);
+
 /* One operator against its definition: slots, attributes; shapes and types. */
 void fl_check_op(const struct fl_place *at, struct fl_report *r);
 void fl_check_shape(const struct fl_place *at, const struct fl_scope_view *view,

@@ -16,6 +16,7 @@
 #include "inspect/text.h"
 #include "ops/op.h"
 
+#define ELEMENTS_MAX ((int64_t)1 << 48)
 #define OUT_TEXT "output '%s': variable '%.100s' is declared as %s, the operator makes %s"
 
 /* The metas of one side of an operator. */
@@ -26,6 +27,20 @@ struct side {
 	struct fl_meta **ptrs;
 	size_t n_slots;
 };
+
+bool fl_shape_fits(const fl_pb_tensor *t)
+{
+	int64_t n = 1;
+
+	for (size_t i = 0; i < t->n_dims; i++) {
+		int64_t d = t->dims[i] > 0 ? t->dims[i] : 1;
+
+		if (d > ELEMENTS_MAX / n)
+			return false;
+		n *= d;
+	}
+	return true;
+}
 
 static void fill(struct fl_meta *m, const fl_pb_var *v)
 {
@@ -43,6 +58,9 @@ static void fill(struct fl_meta *m, const fl_pb_var *v)
 		m->dims[i] = t->dims[i] <= 0 ? -1 : t->dims[i];
 	if (m->kind == FL_SELECTED_ROWS)
 		m->dims[0] = -1;
+	/* reported with the variable; inference may multiply what it is given */
+	if (!fl_shape_fits(t))
+		m->rank = -1;
 }
 
 static size_t count_args(fl_pb_slot *const *slots, size_t n)
