@@ -198,7 +198,7 @@ int64_t fl_dims_product(const int64_t *dims, int from, int to)
 	int64_t n = 1;
 
 	for (int i = from; i < to; i++) {
-		if (dims[i] < 0)
+		if (dims[i] < 0 || (dims[i] > 0 && n > INT64_MAX / dims[i]))
 			return -1;
 		n *= dims[i];
 	}

@@ -129,7 +129,7 @@ enum fl_code fl_infer_bad(const struct fl_infer *c, struct fl_err *err, const ch
 const char *fl_dims_str(const int64_t *dims, int rank, char *buf, size_t size);
 #define FL_DIMS_STR 160
 
-/* Product of dims[from..to); -1 when one is unknown. */
+/* Product of dims[from..to); -1 when one is unknown, or when it does not fit. */
 int64_t fl_dims_product(const int64_t *dims, int from, int to);
 
 #endif

@@ -9,7 +9,7 @@ const struct fl_op_def fl_ops_rpc[] = {
 	{
 		.type = "send",
 		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
-		.outputs = SLOTS({ "Out", FL_DUP }),
+		.outputs = SLOTS({ "Out", FL_DUP | FL_OPT }),
 		.attrs = ATTRS(INT("trainer_id", 0), STRS("epmap"), LONGS("sections", ""),
 			STRS("send_varnames"), INT("num", 0), BOOL("merge_add", false),
 			BOOL("use_send_handler", true)),
