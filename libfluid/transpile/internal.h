@@ -184,6 +184,9 @@ void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_m
 /* Variables that only optimizers read, so that trainers have no use for them (spec section 9). */
 void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out);
 
+/* defaults.c: what Fluid's front end does to an operator that it copies: name scope, defaults, types. */
+void tp_complete(struct fl_program *prog, fl_pb_op *op);
+
 /* ---- rows.c: embeddings whose rows are fetched by id ------------------------------------------- */
 
 /* Attributes that say where a table's rows lie; `eps` is the name of that for the endpoints. */

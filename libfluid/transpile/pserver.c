@@ -112,13 +112,11 @@ static enum fl_code move_args(struct server *s, size_t op, fl_pb_slot **slots, s
 	return FL_OK;
 }
 
-/* Fluid rewrites the scope of what it copies, drops the creation trace, and keeps the rest. */
 static fl_pb_op *copy_op(struct server *s, const fl_pb_op *op)
 {
 	fl_pb_op *copy = fl_copy_op(s->b.prog, op);
 
-	fl_op_del_attr(copy, FL_ATTR_CALLSTACK);
-	fl_op_set_str(s->b.prog, copy, FL_ATTR_NAMESCOPE, "/");
+	tp_complete(s->b.prog, copy);
 	tp_rename_role_var(s->b.prog, copy, &s->grads);
 	return copy;
 }

@@ -284,8 +284,7 @@ static enum fl_code copy_init(struct server *s, size_t at, const fl_pb_op *from,
 	if (s->t->counter && !strcmp(op->type, "fill_constant") && !strcmp(out, s->t->counter))
 		fl_op_set_float(s->b.prog, op, "value", (float)-s->t->opts.trainers);
 	FL_TRY(cut_values(s, at, op, out, err));
-	fl_op_del_attr(op, FL_ATTR_CALLSTACK);
-	fl_op_set_str(s->b.prog, op, FL_ATTR_NAMESCOPE, "/");
+	tp_complete(s->b.prog, op);
 	fl_op_sort_attrs(op);
 	fl_push_op(s->b.prog, s->b.block, op);
 	return FL_OK;
