@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "desc/query.h"
 #include "exec/prepared.h"
+#include "kernels/blas.h"
 #include "tensor/stream.h"
 
 static_assert((int)FLUID_FLOAT32 == FL_FP32 && (int)FLUID_UINT8 == FL_UINT8, "one numbering");
@@ -33,6 +34,7 @@ struct fluid_model *fluid_new(int threads)
 
 	if (threads < 1)
 		threads = fl_cpu_count();
+	fl_blas_set_threads(1); /* the kernels split products over the pool */
 	m->scope = fl_scope_new(NULL);
 	m->pool = threads > 1 ? fl_pool_new(threads) : NULL;
 	m->env.pool = m->pool;

@@ -47,6 +47,7 @@ static void init_run(struct run *r, const struct options *o)
 	memset(r, 0, sizeof *r);
 	r->opt = o;
 	r->threads = o->threads ? (int)o->threads : fl_cpu_count();
+	fl_blas_set_threads(1); /* the kernels split products over the pool */
 	r->root = fl_scope_new(NULL);
 	r->seed_source = first_seed(o);
 	r->stop_fd = signals_init();

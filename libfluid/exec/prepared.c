@@ -222,6 +222,7 @@ static enum fl_code make_node(struct fl_frame *f, struct fl_scope *scope,
 	n->def = fl_op_find(n->op->type);
 	if (!n->def)
 		return unknown_op(n->op->type, err);
+	FL_TRY(fl_op_check_attrs(n->def, n->op, err));
 	FL_TRY(make_side(&n->in, n->def->inputs, n->op->inputs, n->op->n_inputs, false, err));
 	FL_TRY(make_side(&n->out, n->def->outputs, n->op->outputs, n->op->n_outputs, true, err));
 	fill_side(f, scope, decls, &n->in, n->op->inputs, n->op->n_inputs);

@@ -215,7 +215,7 @@ static enum fl_code bind_grad(struct fl_kernel *k, struct work *w, struct fl_err
 	const struct fl_tensor *g = fl_in(k, 3, 0);
 	const struct fl_tensor *shape = x ? x : g;
 
-	if (!y || (!x && w->op != ADD && w->op != SUB) || (!o && w->op == DIV))
+	if (!y || (!x && w->op > SUB && w->op != DIV) || (!o && w->op == DIV))
 		return fl_err_set(err, FL_EINVAL, "'%s' is absent, expected a tensor",
 			!y ? "Y" : !x ? "X" : "Out");
 	if (!fl_broadcast_of(shape->dims, shape->rank, y->dims, y->rank, fl_k_int(k, "axis"), &w->b))
@@ -223,7 +223,7 @@ static enum fl_code bind_grad(struct fl_kernel *k, struct work *w, struct fl_err
 	flatten(&w->b);
 	w->dtype = g->dtype;
 	w->g = fl_data(g);
-	w->x = x && w->op != ADD && w->op != SUB ? fl_data(x) : w->g;
+	w->x = x && w->op > SUB && w->op != DIV ? fl_data(x) : w->g;
 	w->y = fl_data(y);
 	w->o = o && w->op == DIV ? fl_data(o) : w->g;
 	w->out = fl_out(k, 0, 0) ? fl_data(fl_out(k, 0, 0)) : NULL;

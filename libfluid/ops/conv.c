@@ -260,7 +260,7 @@ const struct fl_op_def fl_ops_conv[] = {
 	{
 		.type = "conv2d_grad",
 		.inputs = SLOTS({ "Bias", FL_OPT }, { "Filter", 0 }, { "Input", 0 },
-			{ "Output@GRAD", 0 }),
+			{ "Output@GRAD", 0 }, { "ResidualData", FL_OPT }, { "Output", FL_OPT }),
 		.outputs = SLOTS({ "Bias@GRAD", FL_OPT }, { "Filter@GRAD", FL_OPT },
 			{ "Input@GRAD", FL_OPT }),
 		.attrs = ATTRS(BOOL("is_test", false), INTS("strides", "1,1"),
@@ -305,7 +305,7 @@ const struct fl_op_def fl_ops_conv[] = {
 	{
 		.type = "depthwise_conv2d_grad",
 		.inputs = SLOTS({ "Bias", FL_OPT }, { "Filter", 0 }, { "Input", 0 },
-			{ "Output@GRAD", 0 }),
+			{ "Output@GRAD", 0 }, { "ResidualData", FL_OPT }, { "Output", FL_OPT }),
 		.outputs = SLOTS({ "Bias@GRAD", FL_OPT }, { "Filter@GRAD", FL_OPT },
 			{ "Input@GRAD", FL_OPT }),
 		.attrs = ATTRS(BOOL("is_test", false), INTS("strides", "1,1"),

@@ -227,7 +227,7 @@ const struct fl_op_def fl_ops_elementwise[] = {
 	},
 	{
 		.type = "elementwise_div_grad",
-		.inputs = SLOTS({ "Out", 0 }, { "Out@GRAD", 0 }, { "X", 0 }, { "Y", 0 }),
+		.inputs = SLOTS({ "Out", 0 }, { "Out@GRAD", 0 }, { "X", FL_OPT }, { "Y", 0 }),
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }, { "Y@GRAD", FL_OPT }),
 		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("use_mkldnn", false),
 			STR_IGN("x_data_format", ""), STR_IGN("y_data_format", "")),

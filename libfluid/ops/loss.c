@@ -299,7 +299,9 @@ const struct fl_op_def fl_ops_loss[] = {
 	},
 	{
 		.type = "cross_entropy_grad2",
-		.inputs = SLOTS({ "Label", 0 }, { "MatchX", 0 }, { "XShape", 0 }, { "Y@GRAD", 0 }),
+		.inputs = SLOTS({ "Label", 0 }, { "MatchX", 0 }, { "XShape", 0 }, { "Y@GRAD", 0 },
+			{ "X", FL_OPT }, { "Y", FL_OPT }, { "XShape@GRAD", FL_OPT },
+			{ "MatchX@GRAD", FL_OPT }),
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(INT("ignore_index", -100)),
 		.infer = infer_cross_entropy2_grad,
@@ -319,7 +321,7 @@ const struct fl_op_def fl_ops_loss[] = {
 	{
 		.type = "softmax_with_cross_entropy_grad",
 		.inputs = SLOTS({ "Label", 0 }, { "Loss@GRAD", 0 }, { "Softmax", 0 },
-			{ "Logits", FL_OPT }, { "Loss", FL_OPT }),
+			{ "Logits", FL_OPT }, { "Loss", FL_OPT }, { "Softmax@GRAD", FL_OPT }),
 		.outputs = SLOTS({ "Logits@GRAD", FL_OPT }),
 		.attrs = ATTRS(BOOL("soft_label", false), BOOL("numeric_stable_mode", true),
 			INT("ignore_index", -100), INT("axis", -1)),
@@ -346,7 +348,8 @@ const struct fl_op_def fl_ops_loss[] = {
 	},
 	{
 		.type = "top_k_grad",
-		.inputs = SLOTS({ "Indices", 0 }, { "Out@GRAD", 0 }, { "X", 0 }),
+		.inputs = SLOTS({ "Indices", 0 }, { "Out@GRAD", 0 }, { "X", 0 }, { "K", FL_OPT },
+			{ "Out", FL_OPT }, { "Indices@GRAD", FL_OPT }),
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(INT("k", 1)),
 		.infer = infer_top_k_grad,

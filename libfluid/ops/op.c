@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/near.h"
+#include "desc/query.h"
 
 const struct fl_op_def *fl_op_find(const char *type)
 {
@@ -79,4 +80,56 @@ const struct fl_attr_def *fl_attr_find(const struct fl_op_def *def, const char *
 		if (!strcmp(common[i].name, name))
 			return &common[i];
 	return NULL;
+}
+
+/* Kinds that are read as one another. */
+enum kind { INTEGER, NUMBER, TEXT, INTEGERS, NUMBERS, TEXTS, OTHER };
+
+static enum kind kind_of(int type)
+{
+	switch (type) {
+	case FL_ATTR_INT:
+	case FL_ATTR_LONG:
+	case FL_ATTR_BOOLEAN:
+	case FL_ATTR_BLOCK: return INTEGER;
+	case FL_ATTR_FLOAT:
+	case FL_ATTR_FLOAT64: return NUMBER;
+	case FL_ATTR_STRING: return TEXT;
+	case FL_ATTR_INTS:
+	case FL_ATTR_LONGS:
+	case FL_ATTR_BOOLEANS:
+	case FL_ATTR_BLOCKS: return INTEGERS;
+	case FL_ATTR_FLOATS:
+	case FL_ATTR_FLOAT64S: return NUMBERS;
+	case FL_ATTR_STRINGS: return TEXTS;
+	default: return OTHER;
+	}
+}
+
+static bool readable(const fl_pb_op *op, const fl_pb_attr *a, int wanted)
+{
+	enum kind have = kind_of((int)a->type), want = kind_of(wanted);
+	bool list = have == INTEGERS || have == NUMBERS || have == TEXTS;
+
+	/* 0.12 wrote one number where later versions have a list. */
+	if (have == want || (want == INTEGERS && have == INTEGER) || have == OTHER)
+		return true;
+	if ((want == NUMBER && have == INTEGER) || (want == NUMBERS && have == INTEGERS))
+		return true;
+	return list && want >= INTEGERS && !fl_attr_len(op, a->name);
+}
+
+enum fl_code fl_op_check_attrs(const struct fl_op_def *def, const fl_pb_op *op, struct fl_err *err)
+{
+	for (const struct fl_attr_def *d = def->attrs; d && d->name; d++) {
+		const fl_pb_attr *a = fl_op_attr(op, d->name);
+
+		if (!a && (d->flags & FL_REQUIRED))
+			return fl_err_set(err, FL_EINVAL, "attribute '%s' is missing, expected one of type %s",
+				d->name, fl_attr_type_name(d->type));
+		if (a && !(d->flags & FL_IGNORED) && !readable(op, a, d->type))
+			return fl_err_set(err, FL_EINVAL, "attribute '%s' is of type %s, expected %s", d->name,
+				fl_attr_type_name((int)a->type), fl_attr_type_name(d->type));
+	}
+	return FL_OK;
 }

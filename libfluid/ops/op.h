@@ -104,6 +104,11 @@ size_t fl_slot_count(const struct fl_slot_def *slots);
  * op_namescope, ...); NULL when unknown. */
 const struct fl_attr_def *fl_attr_find(const struct fl_op_def *def, const char *name);
 
+/* EINVAL: a required attribute is missing, or one is of a kind that cannot be read as the one it is
+ * declared with (integers of all widths and booleans are one kind, numbers another; an empty list is
+ * of every list kind). Attributes nobody declares are left alone. */
+enum fl_code fl_op_check_attrs(const struct fl_op_def *def, const fl_pb_op *op, struct fl_err *err);
+
 /* ---- for infer functions: attributes with the definition's default --------------------------- */
 
 int64_t fl_infer_int(const struct fl_infer *c, const char *attr);

@@ -442,7 +442,9 @@ const struct fl_op_def fl_ops_plumbing[] = {
 	},
 	{
 		.type = "reshape2_grad",
-		.inputs = SLOTS({ "Out@GRAD", 0 }, { "XShape", 0 }),
+		.inputs = SLOTS({ "Out@GRAD", 0 }, { "XShape", 0 }, { "X", FL_OPT },
+			{ "Shape", FL_OPT }, { "ShapeTensor", FL_DUP | FL_OPT }, { "Out", FL_OPT },
+			{ "XShape@GRAD", FL_OPT }),
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(INTS("shape", ""), BOOL_IGN("use_quantizer", false)),
 		.infer = infer_xshape_grad,

@@ -15,6 +15,11 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_conv,
 	fl_ops_optimizer,
 	fl_ops_rpc,
+	fl_ops_sequence,
+	fl_ops_control,
+	fl_ops_vision,
+	fl_ops_learning,
+	fl_ops_tensor,
 };
 
 #define MAX_OPS 1024

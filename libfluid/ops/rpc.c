@@ -28,7 +28,7 @@ const struct fl_op_def fl_ops_rpc[] = {
 	{
 		.type = "send_barrier",
 		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
-		.outputs = SLOTS({ "Out", FL_DUP }),
+		.outputs = SLOTS({ "Out", FL_DUP | FL_OPT }),
 		.attrs = ATTRS(INT("trainer_id", 0), STRS("endpoints"), BOOL("half_async", false)),
 		.flags = FL_OP_KERNEL | FL_OP_HOST,
 		.doc = "the end of sending, to each endpoint",
@@ -36,7 +36,7 @@ const struct fl_op_def fl_ops_rpc[] = {
 	{
 		.type = "fetch_barrier",
 		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
-		.outputs = SLOTS({ "Out", FL_DUP }),
+		.outputs = SLOTS({ "Out", FL_DUP | FL_OPT }),
 		.attrs = ATTRS(INT("trainer_id", 0), STRS("endpoints")),
 		.flags = FL_OP_KERNEL | FL_OP_HOST,
 		.doc = "the end of receiving, to each endpoint",
@@ -66,7 +66,7 @@ const struct fl_op_def fl_ops_rpc[] = {
 	},
 	{
 		.type = "prefetch",
-		.inputs = SLOTS({ "X", FL_DUP | FL_OPT }),
+		.inputs = SLOTS({ "X", FL_DUP }),
 		.outputs = SLOTS({ "Out", FL_DUP }),
 		.attrs = ATTRS(INT("trainer_id", 0), STRS("epmap")),
 		.flags = FL_OP_HOST,
