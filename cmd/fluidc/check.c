@@ -50,7 +50,7 @@ static void check_group(struct run *r, const char *dir, const struct fl_names *n
 	size_t n = 0;
 
 	for (size_t i = from; i < to; i++) {
-		paths[n] = fl_xstrfmt("%s/%s", dir, names->at[i]);
+		paths[n] = fl_path_join(dir, names->at[i]);
 		progs[n] = check_file(r, paths[n], paths[n]);
 		if (progs[n]) {
 			files[n] = (struct fl_role_file){ paths[n], progs[n]->pb };

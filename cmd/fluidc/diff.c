@@ -49,7 +49,7 @@ static bool diff_files(struct run *r, const char *a, const char *b)
 
 static bool diff_pair(struct run *r, const char *dir_a, const char *dir_b, const char *name)
 {
-	char *a = fl_xstrfmt("%s/%s", dir_a, name), *b = fl_xstrfmt("%s/%s", dir_b, name);
+	char *a = fl_path_join(dir_a, name), *b = fl_path_join(dir_b, name);
 	bool different = diff_files(r, a, b);
 
 	fl_free(a);

@@ -11,6 +11,13 @@
 
 #define DEPTH_MAX 16
 
+char *fl_path_join(const char *dir, const char *name)
+{
+	size_t n = strlen(dir);
+
+	return fl_xstrfmt("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+}
+
 int fl_names_order(const char *a, const char *b)
 {
 	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
@@ -40,7 +47,7 @@ static enum fl_code walk(const char *dir, const char *below, int depth, struct f
 static enum fl_code visit(const char *dir, const char *rel, int depth, struct fl_names *out,
 	struct fl_err *err)
 {
-	char *path = fl_xstrfmt("%s/%s", dir, rel);
+	char *path = fl_path_join(dir, rel);
 	enum fl_code code = FL_OK;
 	struct stat st;
 
@@ -58,7 +65,7 @@ static enum fl_code visit(const char *dir, const char *rel, int depth, struct fl
 static enum fl_code walk(const char *dir, const char *below, int depth, struct fl_names *out,
 	struct fl_err *err)
 {
-	char *path = *below ? fl_xstrfmt("%s/%s", dir, below) : fl_xstrdup(dir);
+	char *path = *below ? fl_path_join(dir, below) : fl_xstrdup(dir);
 	DIR *d = opendir(path);
 	enum fl_code code = FL_OK;
 	struct dirent *e;
@@ -70,7 +77,7 @@ static enum fl_code walk(const char *dir, const char *below, int depth, struct f
 
 		if (e->d_name[0] == '.')
 			continue;
-		rel = *below ? fl_xstrfmt("%s/%s", below, e->d_name) : fl_xstrdup(e->d_name);
+		rel = *below ? fl_path_join(below, e->d_name) : fl_xstrdup(e->d_name);
 		code = visit(dir, rel, depth, out, err);
 		fl_free(rel);
 	}
