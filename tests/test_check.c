@@ -133,6 +133,64 @@ START_TEST(test_check_reports_are_bounded)
 }
 END_TEST
 
+/* relu: second = max(first, 0), both of one shape */
+START_TEST(test_check_slots_and_attributes)
+{
+	struct fl_program *prog = make();
+	const char *names[] = { "first", "first" };
+	fl_pb_op *op;
+
+	add_op(prog, "relu", "first", "second");
+	found(prog, true, 0, NULL);
+	prog = make();
+	add_op(prog, "relu", NULL, "second");
+	found(prog, false, 1, "op 0 'relu': input 'X' is missing");
+	prog = make();
+	op = add_op(prog, "relu", "first", "second");
+	fl_op_set_input(prog, op, "X", names, 2);
+	found(prog, false, 1, "input 'X' takes one variable, 2 are given");
+	prog = make();
+	op = add_op(prog, "mul", "first", "second");
+	fl_op_set_input(prog, op, "Yy", names, 1);
+	found(prog, false, 2, "it has no input 'Yy', did you mean 'Y'?");
+	prog = make();
+	op = add_op(prog, "mean", "first", "second");
+	prog->pb->blocks[0]->vars[1]->type->lod_tensor->tensor->n_dims = 0;
+	fl_op_set_str(prog, op, "no_such_attribute", "x");
+	found(prog, false, 0, "note: attribute 'no_such_attribute' is not known");
+	prog = make();
+	op = add_op(prog, "scale", "first", "second");
+	fl_op_set_str(prog, op, "scale", "x");
+	found(prog, false, 1, "attribute 'scale' is of type STRING, expected FLOAT");
+}
+END_TEST
+
+START_TEST(test_check_shapes)
+{
+	struct fl_program *prog = make();
+
+	/* [2, 3] by [2, 3] */
+	add_vars(prog, (const char *const[]){ "third" }, 1);
+	fl_op_set_input(prog, add_op(prog, "mul", "first", "third"), "Y",
+		(const char *const[]){ "second" }, 1);
+	found(prog, false, 1, "op 0 'mul': 'Y' has shape [2, 3]");
+	/* a declared shape that the operator does not make counts where it is read */
+	prog = make();
+	prog->pb->blocks[0]->vars[1]->type->lod_tensor->tensor->dims[0] = 5;
+	add_op(prog, "relu", "first", "second");
+	found(prog, false, 0, "note: output 'Out': variable 'second' is declared as [5, 3]");
+	prog = make();
+	prog->pb->blocks[0]->vars[1]->type->lod_tensor->tensor->dims[0] = 5;
+	add_op(prog, "relu", "first", "second");
+	add_op(prog, "no_such_op", "second", NULL);
+	found(prog, false, 1, "is declared as [5, 3], the operator makes [2, 3]");
+	prog = make();
+	prog->pb->blocks[0]->vars[0]->type->lod_tensor->tensor->dims[0] = INT64_MAX;
+	add_op(prog, "relu", "first", "second");
+	found(prog, false, 1, "'first' has a shape beyond all measure");
+}
+END_TEST
+
 /* ---- roles --------------------------------------------------------------------------------------- */
 
 #define EP "h:1"
@@ -235,6 +293,8 @@ Suite *suite_check(void)
 	tcase_add_test(tc, test_check_order);
 	tcase_add_test(tc, test_check_attribute_with_two_values);
 	tcase_add_test(tc, test_check_reports_are_bounded);
+	tcase_add_test(tc, test_check_slots_and_attributes);
+	tcase_add_test(tc, test_check_shapes);
 	tcase_add_test(tc, test_roles_that_fit);
 	tcase_add_test(tc, test_roles_that_do_not);
 	tcase_add_test(tc, test_roles_endpoints_and_fanin);
