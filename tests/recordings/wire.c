@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include <grpc/byte_buffer_reader.h>
@@ -390,8 +391,16 @@ static void start_server(const struct rec_case *c, const cJSON *o, int k, struct
 		rec_tmp(c, "%d.err", k), &a);
 }
 
-/* "127.0.0.1:PORT" once the server says it; NULL when it does not within 20 s. */
-static char *address(const struct rec_case *c, int k)
+/* Has the process ended? It stays to be waited for. */
+static bool gone(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+/* "127.0.0.1:PORT" once the server says it; NULL when it ends, or says nothing within 20 s. */
+static char *address(const struct rec_case *c, int k, pid_t pid)
 {
 	const struct timespec nap = { 0, 10000000 };
 	const char *path = rec_tmp(c, "%d.port", k);
@@ -400,7 +409,7 @@ static char *address(const struct rec_case *c, int k)
 	struct fl_err err = { 0 };
 	char *to = NULL;
 
-	while (!fl_is_file(path) && fl_now() < limit)
+	while (!fl_is_file(path) && !gone(pid) && fl_now() < limit)
 		nanosleep(&nap, NULL);
 	if (fl_is_file(path) && !fl_file_read(path, 0, &b, &err))
 		to = fl_arena_strfmt(c->arena, "127.0.0.1:%ld", strtol(fl_buf_str(&b), NULL, 10));
@@ -428,7 +437,7 @@ static void run_case(struct replay *r, const cJSON *o, int servers)
 	for (int k = 0; k < servers; k++)
 		start_server(r->c, o, k, &proc[k]);
 	for (int k = 0; k < servers; k++)
-		up &= (target[k] = address(r->c, k)) != NULL;
+		up &= (target[k] = address(r->c, k, proc[k].pid)) != NULL;
 	if (!up) {
 		rec_wait(proc, (size_t)servers, 0.1, r->why);
 		fl_buf_adds(r->why, "a server did not start; ");
