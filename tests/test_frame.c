@@ -328,6 +328,25 @@ START_TEST(test_frame_missing_slot)
 }
 END_TEST
 
+START_TEST(test_frame_checks_attributes)
+{
+	struct fl_frame *f;
+	fl_pb_op *op;
+
+	add_var("w", FL_LOD_TENSOR, true);
+	op = add_op("momentum", LIST("Param", "w", "Grad", "w", "Velocity", "w", "LearningRate", "w"),
+		LIST("ParamOut", "w", "VelocityOut", "w"));
+	FT_FAIL(fl_frame_new(prog, 0, scope, &env, &f, &err), FL_EINVAL);
+	FT_SAYS("block 0, op 0 'momentum': attribute 'mu' is missing");
+	fl_op_set_str(prog, op, "mu", "0.9");
+	FT_FAIL(fl_frame_new(prog, 0, scope, &env, &f, &err), FL_EINVAL);
+	FT_SAYS("attribute 'mu': expected type FLOAT, found STRING");
+	fl_op_set_float(prog, op, "mu", 0.9f);
+	FT_OK(fl_frame_new(prog, 0, scope, &env, &f, &err));
+	fl_frame_free(f);
+}
+END_TEST
+
 START_TEST(test_frame_check_nan_inf)
 {
 	struct fl_frame *f;
@@ -359,6 +378,7 @@ Suite *suite_frame(void)
 	tcase_add_test(c, test_frame_persistable_in_root);
 	tcase_add_test(c, test_frame_says_where);
 	tcase_add_test(c, test_frame_missing_slot);
+	tcase_add_test(c, test_frame_checks_attributes);
 	tcase_add_test(c, test_frame_check_nan_inf);
 	suite_add_tcase(s, c);
 	return s;

@@ -205,8 +205,11 @@ static enum fl_code load_path(struct run *r, const char *path, struct fl_err *er
 		return load_folder(r, path, err);
 	if (fl_is_file(path) || !strcmp(path, "-"))
 		return load_combined(r, path, err);
-	/* A program that only makes values does as well without. */
-	if (!program_reads_outside(r->main->pb)) {
+	/*
+	 * A program that only makes values does as well without; where nothing else gave values, the
+	 * operator that misses one is named. After a startup program nobody would notice.
+	 */
+	if (!program_reads_outside(r->main->pb) || (!r->startup && r->opt->steps != 0)) {
 		fl_logf(r->env.log, FL_LOG_WARN, "--load: there is no '%s'", path);
 		return FL_OK;
 	}

@@ -330,8 +330,8 @@ static void add_data(void *arg, const fl_pb_block *b, const char *name)
 	const fl_pb_var *var = fl_block_var(b, name);
 	struct names *names = arg;
 
-	if (var && (fl_var_persistable(var) || !var->type ||
-			   (int)var->type->type != FL_LOD_TENSOR))
+	/* What is not declared is no data variable: the operator that reads it will be named. */
+	if (!var || fl_var_persistable(var) || !var->type || (int)var->type->type != FL_LOD_TENSOR)
 		return;
 	fl_grow(&names->at, &names->cap, names->n + 1, sizeof *names->at);
 	names->at[names->n++] = name;
