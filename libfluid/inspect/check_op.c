@@ -89,14 +89,21 @@ static int family(int type)
 static void check_attr_type(const struct fl_place *at, struct fl_report *r, const fl_pb_attr *a,
 	const struct fl_attr_def *d)
 {
-	struct fl_buf found = FL_BUF_INIT;
+	int found = family((int)a->type), wanted = family(d->type);
+	struct fl_buf text = FL_BUF_INIT;
 
-	if (family((int)a->type) != family(d->type)) {
-		fl_text_attr_type(&found, (int)a->type);
-		fl_report_problem(r, at, "attribute '%.60s' is of type %s, expected %s", a->name,
-			fl_buf_str(&found), fl_attr_type_name(d->type));
-	}
-	fl_buf_release(&found);
+	if (found == wanted)
+		return;
+	fl_buf_addf(&text, "attribute '%.60s' is of type ", a->name);
+	fl_text_attr_type(&text, (int)a->type);
+	fl_buf_addf(&text, ", expected %s", fl_attr_type_name(d->type));
+	/* releases before 1.0 wrote one number where there is a list now (reduce_mean's dim) */
+	if ((found == FL_ATTR_INT && wanted == FL_ATTR_INTS) ||
+		(found == FL_ATTR_FLOAT && wanted == FL_ATTR_FLOATS))
+		fl_report_note(r, at, fl_buf_str(&text), "%s", fl_buf_str(&text));
+	else
+		fl_report_problem(r, at, "%s", fl_buf_str(&text));
+	fl_buf_release(&text);
 }
 
 static void unknown_attr(const struct fl_place *at, struct fl_report *r,
