@@ -463,6 +463,178 @@ START_TEST(test_transpile_refuses_what_a_message_cannot_carry)
 }
 END_TEST
 
+/* A schedule: increment and scale, whose result is the rate. */
+static void add_schedule(struct model *m)
+{
+	static const int64_t one = 1;
+	struct fl_program *p = m->main;
+	fl_pb_var *v = fl_add_var(p, p->pb->blocks[0], "@LR_DECAY_COUNTER@", FL_LOD_TENSOR);
+	fl_pb_op *o;
+
+	fl_var_set_tensor(p, v, FL_INT64, &one, 1, 0);
+	fl_var_set_persistable(v, true);
+	op(p, "increment", FL_ROLE_LRSCHED, "@LR_DECAY_COUNTER@", "@LR_DECAY_COUNTER@");
+	op(p, "scale", FL_ROLE_LRSCHED, "@LR_DECAY_COUNTER@", "learning_rate_0");
+	fl_push_var(m->startup, m->startup->pb->blocks[0], fl_copy_var(m->startup, v));
+	o = op(m->startup, "fill_constant", 0, NULL, "@LR_DECAY_COUNTER@");
+	fl_op_set_float(m->startup, o, "value", -1);
+}
+
+START_TEST(test_transpile_schedules_move_to_the_servers)
+{
+	struct model m;
+	struct fl_role_programs r;
+
+	make_model(&m);
+	add_schedule(&m);
+	r = trainer(&m, 0);
+	ops_are(r.main, 0, "mul mean elementwise_add_grad send mul_grad split_byref send send_barrier "
+			   "recv recv fetch_barrier concat");
+	fl_role_programs_free(&r);
+	r = pserver(&m, 0);
+	ops_are(r.main, 1, "increment scale");
+	ops_are(r.main, 2, "sum scale sgd");
+	ck_assert_int_eq(r.main->pb->blocks[2]->parent_idx, 1);
+	ck_assert_int_eq((int)fl_attr_int(nth(r.main, 0, 0), "lr_decay_block_id", 0), 1);
+	fl_role_programs_free(&r);
+	free_model(&m);
+}
+END_TEST
+
+START_TEST(test_transpile_async_schedules_count_every_trainer)
+{
+	struct model m;
+	struct fl_role_programs r;
+	const fl_pb_op *send;
+
+	make_model(&m);
+	add_schedule(&m);
+	m.opts.mode = FL_MODE_ASYNC;
+	r = trainer(&m, 1);
+	ops_are(r.main, 0,
+		"mul mean elementwise_add_grad send mul_grad split_byref send send recv recv concat");
+	send = nth(r.main, 0, 7);
+	ck_assert_str_eq(fl_op_in(send, "X", 0), "@LR_DECAY_COUNTER@.trainer_1");
+	strs_are(send, "epmap", 2, ps[0], ps[1]);
+	ck_assert(fl_attr_bool(send, "merge_add", false));
+	ck_assert(!fl_attr_bool(send, "use_send_handler", true));
+	fl_role_programs_free(&r);
+	r = pserver(&m, 1);
+	ops_are(r.main, 1, "sum scale");
+	ck_assert_str_eq(fl_op_in(nth(r.main, 1, 0), "X", 1), "@LR_DECAY_COUNTER@.trainer_1");
+	ops_are(r.startup, 0, "fill_constant fill_constant fill_constant uniform_random "
+			      "fill_constant");
+	ck_assert(fl_attr_num(nth(r.startup, 0, 4), "value", 0) == -2);
+	fl_role_programs_free(&r);
+	free_model(&m);
+}
+END_TEST
+
+START_TEST(test_transpile_dc_asgd_corrects_before_the_update)
+{
+	struct model m;
+	struct fl_role_programs r;
+
+	make_model(&m);
+	m.opts.mode = FL_MODE_ASYNC;
+	m.opts.enable_dc_asgd = true;
+	r = pserver(&m, 0);
+	ops_are(r.main, 2, "ref_by_trainer_id elementwise_sub elementwise_mul elementwise_mul "
+			   "elementwise_add sgd");
+	ck_assert_str_eq(fl_op_in(nth(r.main, 2, 0), "X", 1), "fc_w.block1.trainer_1_bak");
+	ck_assert_str_eq(fl_op_in(nth(r.main, 2, 5), "Grad", 0),
+		fl_op_out(nth(r.main, 2, 4), "Out", 0));
+	ops_are(r.startup, 0,
+		"fill_constant fill_constant uniform_random assign assign assign assign");
+	fl_role_programs_free(&r);
+	free_model(&m);
+}
+END_TEST
+
+START_TEST(test_transpile_geo_keeps_the_optimizers_on_the_trainers)
+{
+	struct model m;
+	struct fl_role_programs r;
+
+	make_model(&m);
+	m.opts.mode = FL_MODE_GEO;
+	r = trainer(&m, 0);
+	ops_are(r.main, 0, "mul mean elementwise_add_grad mul_grad sgd sgd send");
+	ck_assert_ptr_nonnull(fl_block_var(r.main->pb->blocks[0], "fc_w.block1.delta"));
+	ops_are(r.startup, 0, "fill_constant fill_constant uniform_random recv recv fetch_barrier "
+			      "concat send");
+	fl_role_programs_free(&r);
+	r = pserver(&m, 0);
+	ops_are(r.main, 1, "sum");
+	strs_are(nth(r.main, 0, 0), "grad_to_block_id", 2, "fc_b.delta:1", "fc_w.block1.delta:2");
+	ck_assert_int_eq((int)fl_attr_int(nth(r.main, 0, 0), "distributed_mode", 0), 3);
+	fl_role_programs_free(&r);
+	free_model(&m);
+}
+END_TEST
+
+/* Values given one by one: each server fills its part with its own. */
+START_TEST(test_transpile_given_values_are_cut)
+{
+	static float values[1000 * 1000];
+	struct model m;
+	struct fl_role_programs r;
+	fl_pb_attr *a;
+	fl_pb_op *o;
+	const fl_pb_op *got;
+
+	make_model(&m);
+	for (size_t i = 0; i < FL_COUNT(values); i++)
+		values[i] = (float)i;
+	o = m.startup->pb->blocks[0]->ops[2];
+	o->type = fl_arena_strdup(m.startup->arena, "assign_value");
+	a = fl_op_set_attr(m.startup, o, "fp32_values", FL_ATTR_FLOATS);
+	a->floats = values;
+	a->n_floats = FL_COUNT(values);
+	r = pserver(&m, 0); /* fc_w.block1 */
+	got = nth(r.startup, 0, 2);
+	ck_assert_str_eq(got->type, "assign_value");
+	ck_assert_uint_eq(fl_attr_len(got, "fp32_values"), 500000);
+	ck_assert(fl_attr_num_at(got, "fp32_values", 0) == 500000);
+	ck_assert_int_eq((int)fl_attr_int_at(got, "shape", 0), 500);
+	fl_role_programs_free(&r);
+	a->n_floats = 7;
+	{
+		struct fl_transpiler *t;
+		struct fl_err err;
+
+		ck_assert_int_eq(fl_transpiler_new(m.main, m.startup, &m.opts, &t, &err), FL_OK);
+		ck_assert_int_eq(fl_transpile_pserver(t, 0, &r, &err), FL_EUNSUPPORTED);
+		ck_assert_ptr_null(r.main);
+		fl_transpiler_free(t);
+	}
+	free_model(&m);
+}
+END_TEST
+
+/* What an older release wrote: the server's copy has all attributes of 1.8.5, with its types. */
+START_TEST(test_transpile_copies_get_defaults)
+{
+	static const int32_t shape[] = { 1000, 1000 };
+	struct model m;
+	struct fl_role_programs r;
+	fl_pb_op *o;
+
+	make_model(&m);
+	o = m.startup->pb->blocks[0]->ops[2];
+	fl_op_set_ints(m.startup, o, "shape", shape, 2);
+	fl_op_del_attr(o, FL_ATTR_NAMESCOPE);
+	fl_op_set_ints(m.startup, m.startup->pb->blocks[0]->ops[0], "shape", shape, 1);
+	r = pserver(&m, 0);
+	ck_assert_int_eq((int)fl_op_attr(nth(r.startup, 0, 0), "shape")->type, FL_ATTR_LONGS);
+	ck_assert_ptr_nonnull(fl_op_attr(nth(r.startup, 0, 0), "force_cpu"));
+	ck_assert_str_eq(fl_attr_str(nth(r.startup, 0, 2), FL_ATTR_NAMESCOPE, "?"), "/");
+	ck_assert_ptr_nonnull(fl_op_attr(nth(r.startup, 0, 2), FL_ATTR_DEVICE));
+	fl_role_programs_free(&r);
+	free_model(&m);
+}
+END_TEST
+
 START_TEST(test_transpile_endpoints_are_trimmed)
 {
 	const char *const *eps;
@@ -494,6 +666,12 @@ Suite *suite_transpile(void)
 	tcase_add_test(t, test_transpile_refuses_wrong_options);
 	tcase_add_test(t, test_transpile_refuses_programs_in_words);
 	tcase_add_test(t, test_transpile_refuses_what_a_message_cannot_carry);
+	tcase_add_test(t, test_transpile_schedules_move_to_the_servers);
+	tcase_add_test(t, test_transpile_async_schedules_count_every_trainer);
+	tcase_add_test(t, test_transpile_dc_asgd_corrects_before_the_update);
+	tcase_add_test(t, test_transpile_geo_keeps_the_optimizers_on_the_trainers);
+	tcase_add_test(t, test_transpile_given_values_are_cut);
+	tcase_add_test(t, test_transpile_copies_get_defaults);
 	tcase_add_test(t, test_transpile_endpoints_are_trimmed);
 	suite_add_tcase(s, t);
 	return s;
