@@ -21,6 +21,7 @@
 	XX(fingerprint)                                                                            \
 	XX(slice)                                                                                  \
 	XX(transpile)                                                                              \
+	XX(ops)                                                                                    \
 	XX(tensor)                                                                                 \
 	XX(stream)                                                                                 \
 	XX(dataset)                                                                                \

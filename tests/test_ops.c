@@ -1,0 +1,460 @@
+/*
+ * Operators and kernels: the registries agree; random numbers are Fluid's; and each gradient is the
+ * derivative of its forward operator. Gradients are rows of a table, checked in double by central
+ * differences of a randomly weighted sum of the output, with primes as shapes. A differentiable
+ * kernel without a row fails.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "desc/edit.h"
+#include "desc/query.h"
+#include "exec/prepared.h"
+#include "fltest.h"
+#include "kernels/kernel.h"
+
+Suite *suite_ops(void);
+
+/* ---- registries ------------------------------------------------------------------------------ */
+
+START_TEST(test_ops_sorted)
+{
+	size_t n;
+	const struct fl_op_def *const *list = fl_op_list(&n);
+
+	ck_assert_uint_gt(n, 100);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_msg(!i || strcmp(list[i - 1]->type, list[i]->type) < 0, "'%s' is there twice",
+			list[i]->type);
+		ck_assert_ptr_eq(fl_op_find(list[i]->type), list[i]);
+	}
+	ck_assert_ptr_null(fl_op_find("no_such_op"));
+	ck_assert_str_eq(fl_op_suggest("elementwise_ad"), "elementwise_add");
+}
+END_TEST
+
+static void check_slots(const char *type, const char *names, const struct fl_slot_def *slots)
+{
+	char name[64];
+
+	while (*names) {
+		size_t n = strcspn(names, " ");
+
+		ck_assert_uint_lt(n, sizeof name);
+		memcpy(name, names, n);
+		name[n] = 0;
+		ck_assert_msg(fl_slot_index(slots, name) >= 0, "'%s' has no slot '%s'", type, name);
+		names += n;
+		names += strspn(names, " ");
+	}
+}
+
+START_TEST(test_ops_kernels_fit)
+{
+	size_t n, n_ops;
+	const struct fl_kernel_def *const *kernels = fl_kernel_list(&n);
+	const struct fl_op_def *const *ops = fl_op_list(&n_ops);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fl_op_def *def = fl_op_find(kernels[i]->type);
+
+		ck_assert_msg(def != NULL, "no operator '%s'", kernels[i]->type);
+		check_slots(def->type, kernels[i]->in, def->inputs);
+		check_slots(def->type, kernels[i]->out, def->outputs);
+	}
+	for (size_t i = 0; i < n_ops; i++)
+		ck_assert_msg(!(ops[i]->flags & FL_OP_KERNEL) == !fl_kernel_find(ops[i]->type),
+			"'%s': flag and kernel differ", ops[i]->type);
+}
+END_TEST
+
+/* ---- running one operator -------------------------------------------------------------------- */
+
+struct bench {
+	struct fl_program *prog; /* owned */
+	struct fl_scope *scope;	 /* owned */
+	struct fl_frame *frame;	 /* owned */
+	fl_pb_op *op;
+};
+
+/* Attributes as text: "axis=1 scale=2.5 strides=[2,2] soft_label=true pooling_type='max'". */
+static void set_attr(struct bench *b, fl_pb_op *op, const char *name, const char *v)
+{
+	int32_t list[8];
+	size_t n = 0;
+
+	if (*v == '[') {
+		for (const char *p = v + 1; *p && *p != ']'; p += *p == ',')
+			list[n++] = (int32_t)strtol(p, (char **)&p, 10);
+		fl_op_set_ints(b->prog, op, name, list, n);
+	} else if (*v == '\'') {
+		char text[32];
+
+		snprintf(text, sizeof text, "%.*s", (int)strcspn(v + 1, "'"), v + 1);
+		fl_op_set_str(b->prog, op, name, text);
+	} else if (*v == 't' || *v == 'f') {
+		fl_op_set_bool(b->prog, op, name, *v == 't');
+	} else if (strchr(v, '.') && strcspn(v, ".") < strcspn(v, " ")) {
+		fl_op_set_float(b->prog, op, name, strtof(v, NULL));
+	} else {
+		fl_op_set_int(b->prog, op, name, (int32_t)strtol(v, NULL, 10));
+	}
+}
+
+static void set_attrs(struct bench *b, fl_pb_op *op, const char *text)
+{
+	char name[48];
+
+	while (*text) {
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+		text += strcspn(text, "=") + 1;
+		set_attr(b, op, name, text);
+		text += strcspn(text, " ");
+		text += strspn(text, " ");
+	}
+}
+
+static void bench_new(struct bench *b)
+{
+	memset(b, 0, sizeof *b);
+	b->prog = fl_program_new(1008005);
+	b->scope = fl_scope_new(NULL);
+}
+
+static fl_pb_op *bench_op(struct bench *b, const char *type, const char *attrs)
+{
+	fl_pb_op *op = fl_new_op(b->prog, type);
+
+	set_attrs(b, op, attrs);
+	fl_push_op(b->prog, b->prog->pb->blocks[0], op);
+	return op;
+}
+
+static void bench_free(struct bench *b)
+{
+	fl_frame_free(b->frame);
+	fl_scope_free(b->scope);
+	fl_program_free(b->prog);
+}
+
+static void bench_run(struct bench *b)
+{
+	struct fl_exec_env env = { 0 };
+	struct fl_err err;
+
+	if (!b->frame)
+		FT_OK(fl_frame_new(b->prog, 0, b->scope, &env, &b->frame, &err));
+	FT_OK(fl_frame_run(b->frame, &err));
+}
+
+static struct fl_tensor *tensor(struct bench *b, const char *name)
+{
+	return &fl_scope_var(b->scope, name, FL_LOD_TENSOR)->tensor;
+}
+
+/* ---- random numbers -------------------------------------------------------------------------- */
+
+static const struct {
+	const char *type, *attrs;
+	float want[6];
+} draws[] = {
+	{ "uniform_random", "shape=[6] min=-1.0 max=1.0 seed=1",
+		{ -0.999955058f, -0.829935074f, 0.202705264f, 0.783222556f, 0.935911417f, -0.620620489f } },
+	{ "gaussian_random", "shape=[5] mean=0.0 std=1.0 seed=1",
+		{ 0.891330183f, 0.230684519f, -2.48654437f, 0.365109444f, 0.890341103f } },
+	{ "truncated_gaussian_random", "shape=[5] mean=0.0 std=1.0 seed=1",
+		{ -1.9996016f, -1.25956285f, 0.244920671f, 1.14450479f, 1.61333048f } },
+};
+
+START_TEST(test_ops_random)
+{
+	struct bench b;
+	const struct fl_tensor *t;
+	fl_pb_op *op;
+
+	bench_new(&b);
+	op = bench_op(&b, draws[_i].type, draws[_i].attrs);
+	fl_op_set_output(b.prog, op, "Out", (const char *[]){ "o" }, 1);
+	bench_run(&b);
+	t = tensor(&b, "o");
+	for (int64_t i = 0; i < fl_numel(t); i++)
+		ck_assert_msg(((float *)fl_data(t))[i] == draws[_i].want[i], "element %d: %.9g", (int)i,
+			(double)((float *)fl_data(t))[i]);
+	bench_free(&b);
+}
+END_TEST
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/*
+ * in: slot:dims, one variable each; "Label:5,1:3" are labels below 3. out: all outputs, the one that
+ * is differentiated first. positive: inputs are above 0.
+ */
+static const struct row {
+	const char *type, *attrs, *in, *out;
+	bool positive;
+	const char *grad; /* NULL: type + "_grad" */
+} rows[] = {
+	{ "mul", "", "X:5,3 Y:3,7", "Out", false, NULL },
+	{ "mul", "x_num_col_dims=2 y_num_col_dims=2", "X:2,3,5 Y:5,1,7", "Out", false, NULL },
+	{ "mean", "", "X:7,3", "Out", false, NULL },
+	{ "concat", "axis=1", "X:3,5,2", "Out", false, NULL },
+	{ "reshape", "shape=[7,-1]", "X:2,7,3", "Out", false, NULL },
+	{ "reshape2", "shape=[7,-1]", "X:2,7,3", "Out XShape", false, NULL },
+	{ "elementwise_add", "axis=1", "X:3,5,7 Y:5", "Out", false, NULL },
+	{ "elementwise_add", "", "X:3,1,7 Y:5,1", "Out", false, NULL },
+	{ "elementwise_sub", "", "X:3,5 Y:3,5", "Out", false, NULL },
+	{ "elementwise_mul", "axis=0", "X:3,5,7 Y:3,5", "Out", false, NULL },
+	{ "elementwise_div", "", "X:3,5 Y:5", "Out", true, NULL },
+	{ "elementwise_max", "", "X:3,5 Y:1", "Out", false, NULL },
+	{ "elementwise_min", "", "X:3,5 Y:5", "Out", false, NULL },
+	{ "elementwise_pow", "", "X:3,5 Y:3,1", "Out", true, NULL },
+	{ "relu", "", "X:5,17", "Out", false, NULL },
+	{ "tanh", "", "X:5,17", "Out", false, NULL },
+	{ "sigmoid", "", "X:5,17", "Out", false, NULL },
+	{ "square", "", "X:5,17", "Out", false, NULL },
+	{ "sqrt", "", "X:5,17", "Out", true, NULL },
+	{ "rsqrt", "", "X:5,17", "Out", true, NULL },
+	{ "exp", "", "X:5,17", "Out", false, NULL },
+	{ "log", "", "X:5,17", "Out", true, NULL },
+	{ "abs", "", "X:5,17", "Out", false, NULL },
+	{ "reciprocal", "", "X:5,17", "Out", true, NULL },
+	{ "softmax", "", "X:5,7", "Out", false, NULL },
+	{ "softmax", "axis=1", "X:3,5,2", "Out", false, NULL },
+	{ "cross_entropy", "", "X:5,3 Label:5,1:3", "Y", true, NULL },
+	{ "cross_entropy2", "", "X:5,3 Label:5,1:3", "Y MatchX XShape", true, "cross_entropy_grad2" },
+	{ "softmax_with_cross_entropy", "", "Logits:5,3 Label:5,1:3", "Loss Softmax", false, NULL },
+	{ "softmax_with_cross_entropy", "axis=1", "Logits:2,5,3 Label:2,1,3:5", "Loss Softmax", false,
+		NULL },
+	{ "conv2d", "strides=[2,1] paddings=[1,0] groups=1", "Input:2,3,5,7 Filter:2,3,3,2", "Output",
+		false, NULL },
+	{ "conv2d", "dilations=[2,1] groups=2", "Input:1,4,7,5 Filter:2,2,2,3", "Output", false, NULL },
+	{ "depthwise_conv2d", "groups=3 paddings=[1,1]", "Input:2,3,5,5 Filter:3,1,3,3", "Output", false,
+		NULL },
+	{ "pool2d", "pooling_type='max' ksize=[2,3] strides=[2,1]", "X:2,3,5,7", "Out", false, NULL },
+	{ "pool2d", "pooling_type='avg' ksize=[3,3] paddings=[1,1]", "X:2,3,5,7", "Out", false, NULL },
+	{ "top_k", "k=3", "X:5,7", "Out Indices", false, NULL },
+};
+
+/* Numbers in +-[0.3, 1.3), always the same ones. */
+static double next_number(uint32_t *s, bool positive)
+{
+	double v;
+
+	*s = *s * 1664525u + 1013904223u;
+	v = 0.3 + (double)(*s >> 8) / 16777216.0;
+	*s = *s * 1664525u + 1013904223u;
+	return !positive && (*s >> 31) ? -v : v;
+}
+
+static void fill_input(struct fl_tensor *t, const char *dims_text, bool positive, uint32_t *s)
+{
+	int64_t dims[FL_MAX_RANK];
+	struct fl_err err;
+	char *p = (char *)(uintptr_t)dims_text;
+	int rank = 0;
+	long classes;
+
+	for (;; p++) {
+		dims[rank++] = strtol(p, &p, 10);
+		if (*p != ',')
+			break;
+	}
+	classes = *p == ':' ? strtol(p + 1, NULL, 10) : 0;
+	FT_OK(fl_tensor_resize(t, classes ? FL_INT64 : FL_FP64, dims, rank, &err));
+	for (int64_t i = 0; i < fl_numel(t); i++) {
+		double v = next_number(s, positive);
+
+		if (classes)
+			((int64_t *)fl_data(t))[i] = (int64_t)(fabs(v) * 1000) % classes;
+		else
+			((double *)fl_data(t))[i] = v;
+	}
+}
+
+typedef void each_fn(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg);
+
+/* Calls fn for each word "slot" or "slot:rest". */
+static void each(struct bench *b, fl_pb_op *op, const char *text, each_fn *fn, void *arg)
+{
+	char word[64];
+
+	while (*text) {
+		size_t n = strcspn(text, " "), colon;
+
+		snprintf(word, sizeof word, "%.*s", (int)n, text);
+		colon = strcspn(word, ":");
+		if (word[colon])
+			word[colon++] = 0;
+		fn(b, op, word, word + colon, arg);
+		text += n;
+		text += strspn(text, " ");
+	}
+}
+
+/* A slot's variable has the slot's name. */
+static void add_in(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	(void)rest;
+	(void)arg;
+	fl_op_set_input(b->prog, op, slot, (const char *[]){ slot }, 1);
+}
+
+static void add_out(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	(void)rest;
+	(void)arg;
+	fl_op_set_output(b->prog, op, slot, (const char *[]){ slot }, 1);
+}
+
+/* The gradient operator reads what its definition knows of the forward variables. */
+static void add_grad_in(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	(void)rest;
+	(void)arg;
+	if (fl_slot_index(fl_op_find(op->type)->inputs, slot) >= 0)
+		add_in(b, op, slot, rest, NULL);
+}
+
+static void add_grad_out(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, "%s@GRAD", slot);
+	if (fl_slot_index(fl_op_find(op->type)->outputs, name) >= 0)
+		add_out(b, op, name, rest, arg);
+}
+
+struct filling {
+	const struct row *row;
+	uint32_t seed;
+};
+
+static void fill_one(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	struct filling *f = arg;
+
+	(void)op;
+	fill_input(tensor(b, slot), rest, f->row->positive, &f->seed);
+}
+
+static double weighted(struct bench *b, const char *out, const struct fl_tensor *weights)
+{
+	const struct fl_tensor *t = tensor(b, out);
+	double sum = 0;
+
+	bench_run(b);
+	for (int64_t i = 0; i < fl_numel(t); i++)
+		sum += ((double *)fl_data(t))[i] * ((double *)fl_data(weights))[i];
+	return sum;
+}
+
+struct comparing {
+	struct bench *forward;
+	const char *out;
+	const struct fl_tensor *weights;
+};
+
+static void compare(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	struct comparing *c = arg;
+	struct fl_tensor *x = tensor(c->forward, slot);
+	const struct fl_tensor *dx;
+	char name[64];
+
+	(void)op;
+	(void)rest;
+	if (x->dtype != FL_FP64)
+		return;
+	snprintf(name, sizeof name, "%s@GRAD", slot);
+	dx = tensor(b, name);
+	ck_assert_int_eq(fl_numel(dx), fl_numel(x));
+	for (int64_t i = 0; i < fl_numel(x); i++) {
+		double *v = (double *)fl_data(x) + i, old = *v, low, high, want;
+
+		*v = old - 1e-5;
+		low = weighted(c->forward, c->out, c->weights);
+		*v = old + 1e-5;
+		high = weighted(c->forward, c->out, c->weights);
+		*v = old;
+		want = (high - low) / 2e-5;
+		ck_assert_msg(fabs(((double *)fl_data(dx))[i] - want) <= 1e-6 * fmax(1, fabs(want)),
+			"d%s[%d] is %.10g, expected %.10g", slot, (int)i, ((double *)fl_data(dx))[i], want);
+	}
+}
+
+START_TEST(test_ops_gradient)
+{
+	const struct row *r = &rows[_i];
+	struct bench fwd, bwd;
+	struct filling f = { r, 7 }, g = { r, 7 };
+	char grad[64], out[32], out_grad[48];
+	struct fl_err err;
+	fl_pb_op *op, *gop;
+	uint32_t seed = 99;
+
+	snprintf(out, sizeof out, "%.*s", (int)strcspn(r->out, " "), r->out);
+	snprintf(out_grad, sizeof out_grad, "%s@GRAD", out);
+	snprintf(grad, sizeof grad, "%s_grad", r->type);
+	bench_new(&fwd);
+	bench_new(&bwd);
+	op = bench_op(&fwd, r->type, r->attrs);
+	each(&fwd, op, r->in, add_in, NULL);
+	each(&fwd, op, r->out, add_out, NULL);
+	each(&fwd, op, r->in, fill_one, &f);
+	op = bench_op(&bwd, r->type, r->attrs);
+	each(&bwd, op, r->in, add_in, NULL);
+	each(&bwd, op, r->out, add_out, NULL);
+	each(&bwd, op, r->in, fill_one, &g);
+	gop = bench_op(&bwd, r->grad ? r->grad : grad, r->attrs);
+	each(&bwd, gop, r->in, add_grad_in, NULL);
+	each(&bwd, gop, r->out, add_grad_in, NULL);
+	add_in(&bwd, gop, out_grad, NULL, NULL);
+	each(&bwd, gop, r->in, add_grad_out, NULL);
+
+	bench_run(&fwd);
+	FT_OK(fl_tensor_resize(tensor(&bwd, out_grad), FL_FP64, tensor(&fwd, out)->dims,
+		tensor(&fwd, out)->rank, &err));
+	for (int64_t i = 0; i < fl_numel(tensor(&bwd, out_grad)); i++)
+		((double *)fl_data(tensor(&bwd, out_grad)))[i] = next_number(&seed, false);
+	bench_run(&bwd);
+	each(&bwd, gop, r->in, compare,
+		&(struct comparing){ &fwd, out, tensor(&bwd, out_grad) });
+	bench_free(&fwd);
+	bench_free(&bwd);
+}
+END_TEST
+
+START_TEST(test_ops_every_gradient_has_a_row)
+{
+	size_t n;
+	const struct fl_kernel_def *const *kernels = fl_kernel_list(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		bool found = strstr(kernels[i]->type, "_grad") == NULL;
+		char grad[64];
+
+		for (size_t r = 0; r < FL_COUNT(rows) && !found; r++) {
+			snprintf(grad, sizeof grad, "%s_grad", rows[r].type);
+			found = !strcmp(rows[r].grad ? rows[r].grad : grad, kernels[i]->type);
+		}
+		ck_assert_msg(found, "'%s' has no row", kernels[i]->type);
+	}
+}
+END_TEST
+
+Suite *suite_ops(void)
+{
+	Suite *s = suite_create("ops");
+	TCase *t = tcase_create("ops");
+
+	tcase_set_timeout(t, FT_TIMEOUT);
+	tcase_add_test(t, test_ops_sorted);
+	tcase_add_test(t, test_ops_kernels_fit);
+	tcase_add_loop_test(t, test_ops_random, 0, (int)FL_COUNT(draws));
+	tcase_add_loop_test(t, test_ops_gradient, 0, (int)FL_COUNT(rows));
+	tcase_add_test(t, test_ops_every_gradient_has_a_row);
+	suite_add_tcase(s, t);
+	return s;
+}
