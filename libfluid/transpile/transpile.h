@@ -1,7 +1,7 @@
 /*
  * From one training program (main and startup, as a user's script leaves it after `minimize`) to the
  * programs of every role of a run with parameter servers. What comes out is what the
- * DistributeTranspiler of Fluid 1.8.5 writes, its defects repaired (README, "What is repaired").
+ * DistributeTranspiler of Fluid 1.8.5 writes, its defects repaired (fluidc(1) lists them).
  *
  *	struct fl_transpiler *t;
  *	FL_TRY(fl_transpiler_new(main, startup, &options, &t, err));
