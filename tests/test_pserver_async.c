@@ -135,7 +135,7 @@ START_TEST(test_async_a_lost_trainer)
 		fake_start(&f, plan);
 		fake_ok(fake_fill(&f, peer[0], 0, "p0@GRAD", 2));
 		fake_ok(fake_fill(&f, peer[1], 1, "p0@GRAD", 2));
-		fl_serv_gone(f.serv, peer[1]);
+		fl_serv_gone(f.serv, peer[1], true);
 		fl_serv_tick(f.serv, fl_now() + 60);
 		ck_assert_int_eq(fake_ended(&f, &code), !goes_on);
 		if (goes_on) {
@@ -320,7 +320,7 @@ START_TEST(test_any_calls_are_answered_once)
 			rand_r(&seed) % 4 - 1, name, rand_r(&seed) % 8 ? fake_var("v", 3, 1) : NULL,
 			(uint64_t)(i / 3));
 		if (rand_r(&seed) % 500 == 0) {
-			fl_serv_gone(f.serv, from);
+			fl_serv_gone(f.serv, from, true);
 			fl_serv_tick(f.serv, fl_now() + 60);
 		}
 	}

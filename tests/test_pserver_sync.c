@@ -494,7 +494,7 @@ START_TEST(test_sync_a_lost_trainer_ends_the_job)
 	push(&f, 0, 2);
 	batch(&f, 0);
 	get = fake_get(&f, peer[0], 0, "p0");
-	fl_serv_gone(f.serv, peer[1]);
+	fl_serv_gone(f.serv, peer[1], true);
 	fl_serv_tick(f.serv, fl_now());
 	ck_assert(!fake_ended(&f, &code));
 	/* It comes back within its time over a new connection, then goes for good, though one of
@@ -502,10 +502,10 @@ START_TEST(test_sync_a_lost_trainer_ends_the_job)
 	fake_ok(fake_fill(&f, peer[2], 1, "p0@GRAD.trainer_1", 4));
 	fl_serv_tick(f.serv, fl_now() + 60);
 	ck_assert(!fake_ended(&f, &code));
-	fl_serv_gone(f.serv, peer[1]);
+	fl_serv_gone(f.serv, peer[1], true);
 	fl_serv_tick(f.serv, fl_now() + 60);
 	ck_assert(!fake_ended(&f, &code));
-	fl_serv_gone(f.serv, peer[2]);
+	fl_serv_gone(f.serv, peer[2], true);
 	fake_ok(fake_fill(&f, peer[2], 1, "p0@GRAD.trainer_1", 4));
 	fl_serv_tick(f.serv, fl_now() + 60);
 	ck_assert(fake_ended(&f, &code));
@@ -530,7 +530,7 @@ START_TEST(test_sync_goes_on_without_a_lost_trainer)
 	push(&f, 0, 2);
 	batch(&f, 0);
 	get = fake_get(&f, peer[0], 0, "p0");
-	fl_serv_gone(f.serv, peer[1]);
+	fl_serv_gone(f.serv, peer[1], true);
 	fl_serv_tick(f.serv, fl_now() + 60);
 	ck_assert(fake_value(get) == -1);
 	fetch(&f, 0);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-void fl_serv_gone(struct fl_serv *serv, const char *peer)
+void fl_serv_gone(struct fl_serv *serv, const char *peer, bool closed)
 {
 	double now = fl_now();
 
@@ -18,8 +18,11 @@ void fl_serv_gone(struct fl_serv *serv, const char *peer)
 	for (size_t i = 0; i < serv->trainers.n; i++) {
 		struct fl_trainer *t = serv->trainers.at[i];
 
-		if (fl_trainer_live(t) && t->gone_at == 0 && strcmp(t->peer, peer) == 0)
+		if (!fl_trainer_live(t) || strcmp(t->peer, peer) != 0)
+			continue;
+		if (t->gone_at == 0)
 			t->gone_at = now;
+		t->closed |= closed;
 	}
 	pthread_mutex_unlock(&serv->lock);
 }

@@ -65,8 +65,9 @@ void fl_serv_free(struct fl_serv *serv);
 
 /* A request is in; it is answered now or later, and then freed. From any thread. */
 void fl_serv_call(struct fl_serv *serv, struct fl_req *req);
-/* The connection is gone. From any thread. */
-void fl_serv_gone(struct fl_serv *serv, const char *peer);
+/* The connection is closed, or (closed false) a call over it was given up by its client, which may
+ * still come again. From any thread. */
+void fl_serv_gone(struct fl_serv *serv, const char *peer, bool closed);
 /* To be called some times a second: who is awaited, who is lost. `now` is fl_now()'s time. */
 void fl_serv_tick(struct fl_serv *serv, double now);
 /* Ends it for the given reason (the first one counts), answers what waits, and waits for what

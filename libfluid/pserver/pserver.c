@@ -63,9 +63,14 @@ static void on_call(void *arg, struct fl_rpc_call *call)
 	fl_serv_call(arg, req);
 }
 
+static void on_gone(void *arg, struct fl_rpc_call *call)
+{
+	fl_serv_gone(arg, fl_call_peer(call), false);
+}
+
 static void on_closed(void *arg, const char *peer)
 {
-	fl_serv_gone(arg, peer);
+	fl_serv_gone(arg, peer, true);
 }
 
 /* ---- address and files ----------------------------------------------------------------------- */
@@ -193,7 +198,9 @@ static void say_done(struct fl_serv *serv, double seconds)
 static enum fl_code serve(struct fl_serv *serv, const char *address,
 	const struct fl_pserver_opts *opts, struct fl_err *err)
 {
-	struct fl_rpc_handler handler = { .arg = serv, .call = on_call, .closed = on_closed };
+	struct fl_rpc_handler handler = {
+		.arg = serv, .call = on_call, .gone = on_gone, .closed = on_closed
+	};
 	struct fl_rpc_server_opts ropts = { .address = address,
 		.max_message = serv->table.max_message,
 		.threads = opts->threads < 1 ? 1 : opts->threads,

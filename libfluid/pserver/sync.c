@@ -450,7 +450,7 @@ static enum fl_code sync_init(struct fl_serv *serv, struct fl_err *err)
 	struct sync *s = serv->state;
 
 	s->serv = serv;
-	s->since = fl_now();
+	s->since = s->info = fl_now();
 	make_groups(s);
 	for (size_t i = 0; i < serv->table.n_grads; i++)
 		FL_TRY(fl_grad_clear(&serv->table.grads[i], err));

@@ -169,9 +169,11 @@ bool fl_trainers_identify(struct fl_trainers *ts, struct fl_req *req, double now
 	if (strcmp(t->peer, req->peer) != 0) {
 		fl_free(t->peer);
 		t->peer = fl_xstrdup(req->peer);
-		/* A message that was still on its way over the closed one says nothing. */
-		t->gone_at = 0;
+		t->closed = false;
 	}
+	/* A message that was still on its way over a closed connection says nothing. */
+	if (!t->closed)
+		t->gone_at = 0;
 	t->seen = ++ts->clock;
 	t->seen_at = now;
 	req->trainer = t;
