@@ -8,7 +8,8 @@ for a in 0.0.0.0:0 '[::]:0'; do
 	[ $rc = 1 ] || { echo "$a: exit code $rc"; cat err; exit 1; }
 	grep -q -- "--insecure" err
 done
-serve --endpoint 127.0.0.1:27100=0.0.0.0:0 --insecure --ready-file ready &
+"$FLUIDRUN" --startup "$w/pserver0.startup.pb" --endpoint 127.0.0.1:27100=0.0.0.0:0 --insecure \
+	--ready-file ready "$w/pserver0.main.pb" 2>err &
 pid=$!
 for i in $(seq 200); do [ -e ready ] && break; sleep 0.05; done
 [ -e ready ] || { cat err; exit 1; }
