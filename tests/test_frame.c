@@ -340,7 +340,7 @@ START_TEST(test_frame_checks_attributes)
 	FT_SAYS("block 0, op 0 'momentum': attribute 'mu' is missing");
 	fl_op_set_str(prog, op, "mu", "0.9");
 	FT_FAIL(fl_frame_new(prog, 0, scope, &env, &f, &err), FL_EINVAL);
-	FT_SAYS("attribute 'mu': expected type FLOAT, found STRING");
+	FT_SAYS("attribute 'mu' is of type STRING, expected FLOAT");
 	fl_op_set_float(prog, op, "mu", 0.9f);
 	FT_OK(fl_frame_new(prog, 0, scope, &env, &f, &err));
 	fl_frame_free(f);
