@@ -1,3 +1,4 @@
+/* How many processors there are for us. */
 #ifndef FL_BASE_CPU_H
 #define FL_BASE_CPU_H
 
