@@ -178,39 +178,6 @@ static struct fl_args *kernel_args(const struct side *s, const char *names)
 	return args;
 }
 
-/* Releases differ in how wide they write numbers, and all read each other's. */
-static int family(int type)
-{
-	switch (type) {
-	case FL_ATTR_LONG:
-	case FL_ATTR_BOOLEAN: return FL_ATTR_INT;
-	case FL_ATTR_LONGS:
-	case FL_ATTR_BOOLEANS: return FL_ATTR_INTS;
-	case FL_ATTR_FLOAT64: return FL_ATTR_FLOAT;
-	case FL_ATTR_FLOAT64S: return FL_ATTR_FLOATS;
-	default: return type;
-	}
-}
-
-/* Kernels read attributes with the definition's default: what is missing or of another kind would
- * go unnoticed there. */
-static enum fl_code check_attrs(const struct node *n, struct fl_err *err)
-{
-	for (size_t i = 0; i < n->op->n_attrs; i++) {
-		const fl_pb_attr *a = n->op->attrs[i];
-		const struct fl_attr_def *d = fl_attr_find(n->def, a->name);
-		const char *found = fl_attr_type_name((int)a->type);
-
-		if (d && !(d->flags & FL_IGNORED) && family((int)a->type) != family(d->type))
-			return fl_err_set(err, FL_EINVAL, "attribute '%s': expected type %s, found %s",
-				a->name, fl_attr_type_name(d->type), found ? found : "an unknown one");
-	}
-	for (const struct fl_attr_def *d = n->def->attrs; d && d->name; d++)
-		if ((d->flags & FL_REQUIRED) && !fl_op_attr(n->op, d->name))
-			return fl_err_set(err, FL_EINVAL, "attribute '%s' is missing", d->name);
-	return FL_OK;
-}
-
 static enum fl_code make_kernel(struct fl_frame *f, struct node *n, struct fl_err *err)
 {
 	const struct fl_kernel_def *def = fl_kernel_find(n->op->type);
@@ -220,7 +187,6 @@ static enum fl_code make_kernel(struct fl_frame *f, struct node *n, struct fl_er
 		return FL_OK;
 	if (!def)
 		return fl_err_set(err, FL_EUNSUPPORTED, "this build has no kernel for it");
-	FL_TRY(check_attrs(n, err));
 	k->op_def = n->def;
 	k->op = n->op;
 	k->state = fl_xcalloc(1, def->state_size);
