@@ -21,6 +21,7 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_pool,
 	fl_kernels_optimizer,
 	fl_kernels_rpc,
+	fl_kernels_update,
 };
 
 #define MAX_KERNELS 512

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "kernels/internal.h"
+#include "kernels/update.h"
 
 #define FL_TEMPLATE "kernels/optimizer_t.h"
 #include "kernels/types.h"
@@ -20,14 +21,8 @@ struct update {
 	struct fl_scratch order;
 };
 
-static double rate(const struct fl_tensor *lr)
-{
-	return lr->dtype == FL_FP32 ? (double)*(const float *)fl_data(lr)
-				    : *(const double *)fl_data(lr);
-}
-
 /* A row number of a parameter with so many rows. */
-static enum fl_code need_rows(const struct fl_selected_rows *g, int64_t rows, struct fl_err *err)
+enum fl_code fl_need_rows(const struct fl_selected_rows *g, int64_t rows, struct fl_err *err)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->rows[i] < 0 || g->rows[i] >= rows)
@@ -65,7 +60,7 @@ static enum fl_code sgd_sparse(struct update *u, struct fl_tensor *out,
 {
 	size_t bytes;
 
-	FL_TRY(need_rows(g, out->dims[0], err));
+	FL_TRY(fl_need_rows(g, out->dims[0], err));
 	u->width = fl_dims_product(out->dims, 1, out->rank);
 	bytes = (size_t)u->width * fl_dtype_size(u->dtype);
 	for (size_t i = 0; i < g->n; i++)
@@ -105,7 +100,7 @@ static enum fl_code run_sgd(struct fl_kernel *k, struct fl_err *err)
 	struct fl_var *to = fl_out_var(k, 0, 0);
 	struct fl_tensor *out = &to->tensor;
 
-	u->lr = rate(fl_in(k, 2, 0));
+	u->lr = fl_k_one(fl_in(k, 2, 0));
 	if (param->kind == FL_SELECTED_ROWS) {
 		if (param != to)
 			FL_TRY(fl_selected_rows_copy(&to->rows, &param->rows, err));
@@ -152,7 +147,7 @@ static void momentum_part(void *arg, size_t begin, size_t end)
 }
 
 /* First row in the merged gradient that is not below `row`. */
-static size_t lower_bound(const struct fl_selected_rows *g, int64_t row)
+size_t fl_rows_lower_bound(const struct fl_selected_rows *g, int64_t row)
 {
 	size_t low = 0, high = g->n;
 
@@ -172,7 +167,7 @@ static void momentum_rows(void *arg, size_t begin, size_t end)
 {
 	const struct update *u = arg;
 	size_t bytes = (size_t)u->width * fl_dtype_size(u->dtype);
-	size_t next = lower_bound(u->merged, (int64_t)begin);
+	size_t next = fl_rows_lower_bound(u->merged, (int64_t)begin);
 
 	for (size_t r = begin; r < end; r++) {
 		bool present = next < u->merged->n && u->merged->rows[next] == (int64_t)r;
@@ -209,7 +204,7 @@ static enum fl_code run_momentum(struct fl_kernel *k, struct fl_err *err)
 	struct fl_tensor *p_out = fl_out(k, 0, 0), *v_out = fl_out(k, 1, 0);
 	const struct fl_selected_rows *rows = &grad->rows;
 
-	u->lr = rate(fl_in(k, 3, 0));
+	u->lr = fl_k_one(fl_in(k, 3, 0));
 	u->dtype = p->dtype;
 	u->p = fl_data(p);
 	u->v = fl_data(v);
@@ -220,7 +215,7 @@ static enum fl_code run_momentum(struct fl_kernel *k, struct fl_err *err)
 		fl_pool_for(k->pool, (size_t)fl_numel(p), FL_GRAIN, momentum_part, u);
 		return FL_OK;
 	}
-	FL_TRY(need_rows(rows, p->dims[0], err));
+	FL_TRY(fl_need_rows(rows, p->dims[0], err));
 	if (!rows->n) { /* nothing moves */
 		memmove(fl_data(p_out), fl_data(p), fl_tensor_bytes(p));
 		memmove(fl_data(v_out), fl_data(v), fl_tensor_bytes(v));

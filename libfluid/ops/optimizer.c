@@ -1,4 +1,6 @@
 /* Updates of parameters (Fluid 1.8.5, operators/optimizers). Outputs are the inputs, in place. */
+#include <string.h>
+
 #include "ops/schema.h"
 
 /* Grad has Param's shape; as SelectedRows its height and width are. */
@@ -41,6 +43,56 @@ static enum fl_code infer_momentum(struct fl_infer *c, struct fl_err *err)
 	return FL_OK;
 }
 
+/* "Moment1Out" is what becomes of "Moment1", "SquaredAccumOut" of "SquaredAccumulator". */
+static int state_of(const struct fl_infer *c, size_t out)
+{
+	const char *name = c->def->outputs[out].name;
+	size_t n = strlen(name) - strlen("Out");
+
+	for (int i = 0; c->def->inputs[i].name; i++)
+		if (!strncmp(c->def->inputs[i].name, name, n))
+			return i;
+	return -1;
+}
+
+static bool takes_rows(const char *type)
+{
+	static const char *const types[] = { "adam", "adagrad", "rmsprop", "lamb" };
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (!strcmp(types[i], type))
+			return true;
+	return false;
+}
+
+/* Accumulators have the parameter's shape and type, powers of beta one element. */
+static enum fl_code infer_update(struct fl_infer *c, struct fl_err *err)
+{
+	const struct fl_meta *p = fl_meta_named(c, "Param"), *g = fl_meta_named(c, "Grad");
+	static const char *const ones[] = { "Beta1Pow", "Beta2Pow", "Beta1Tensor", "Beta2Tensor" };
+
+	FL_TRY(need_update(c, err));
+	if (p->kind == FL_SELECTED_ROWS)
+		return fl_infer_bad(c, err, "'Param' holds SelectedRows, expected a LoDTensor");
+	if (g && g->kind == FL_SELECTED_ROWS && !takes_rows(c->def->type))
+		return fl_infer_bad(c, err, "'Grad' holds SelectedRows, expected a LoDTensor");
+	for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+		FL_TRY(fl_need_one(c, ones[i], err));
+		FL_TRY(fl_need_float(c, ones[i], err));
+	}
+	for (size_t i = 0; i < c->n_out; i++) {
+		int in = state_of(c, i);
+		const char *name = c->def->inputs[in].name;
+
+		if (strncmp(name, "Beta", 4)) {
+			FL_TRY(fl_need_same_dims(c, name, "Param", err));
+			FL_TRY(fl_need_same_dtype(c, name, "Param", err));
+		}
+		fl_set_like(c, (int)i, in);
+	}
+	return FL_OK;
+}
+
 const struct fl_op_def fl_ops_optimizer[] = {
 	{
 		.type = "sgd",
@@ -67,6 +119,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.outputs = SLOTS({ "ParamOut", 0 }, { "VelocityOut", 0 }),
 		.attrs = ATTRS(FLOAT_REQ("mu"), FLOAT("lars_coeff", 0.001f),
 			FLOAT("lars_weight_decay", 0.0005f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "l = lr . coeff . |p| / (|g| + wd . |p|); v = mu . v + l . (g + wd . p); p = p - v",
 	},
 	{
 		.type = "adam",
@@ -78,6 +133,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.attrs = ATTRS(FLOAT("beta1", 0.9f), FLOAT("beta2", 0.999f),
 			FLOAT("epsilon", 1e-08f), BOOL("lazy_mode", false),
 			LONG("min_row_size_to_use_multithread", 1000)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "m1, m2: averages of g, g^2; p = p - lr . sqrt(1 - b2p) / (1 - b1p) . m1 / (sqrt(m2) + eps)",
 	},
 	{
 		.type = "adamax",
@@ -86,6 +144,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.outputs = SLOTS({ "ParamOut", 0 }, { "MomentOut", 0 }, { "InfNormOut", 0 }),
 		.attrs = ATTRS(FLOAT("beta1", 0.9f), FLOAT("beta2", 0.999f),
 			FLOAT("epsilon", 1e-08f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "u = max(|g|, b2 . u + eps); p = p - lr / (1 - b1p) . m / u",
 	},
 	{
 		.type = "adagrad",
@@ -93,6 +154,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 			{ "LearningRate", 0 }),
 		.outputs = SLOTS({ "ParamOut", 0 }, { "MomentOut", 0 }),
 		.attrs = ATTRS(FLOAT("epsilon", 1e-06f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "h = h + g^2; p = p - lr . g / (sqrt(h) + eps)",
 	},
 	{
 		.type = "decayed_adagrad",
@@ -100,6 +164,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 			{ "LearningRate", 0 }),
 		.outputs = SLOTS({ "ParamOut", 0 }, { "MomentOut", 0 }),
 		.attrs = ATTRS(FLOAT("decay", 0.95f), FLOAT("epsilon", 1e-06f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "h = d . h + (1 - d) . g^2; p = p - lr . g / (sqrt(h) + eps)",
 	},
 	{
 		.type = "adadelta",
@@ -108,6 +175,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.outputs = SLOTS({ "ParamOut", 0 }, { "AvgSquaredGradOut", 0 },
 			{ "AvgSquaredUpdateOut", 0 }),
 		.attrs = ATTRS(FLOAT("rho", 0.95f), FLOAT("epsilon", 1e-06f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "p = p - sqrt((u + eps) / (a + eps)) . g, with averages a of g^2 and u of steps^2",
 	},
 	{
 		.type = "rmsprop",
@@ -117,6 +187,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 			{ "MeanGradOut", 0 }),
 		.attrs = ATTRS(FLOAT("epsilon", 1e-10f), FLOAT("decay", 0.9f),
 			FLOAT("momentum", 0.0f), BOOL("centered", false)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "v = mom . v + lr . g / sqrt(average of g^2 + eps); p = p - v",
 	},
 	{
 		.type = "ftrl",
@@ -125,6 +198,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.outputs = SLOTS({ "ParamOut", 0 }, { "SquaredAccumOut", 0 },
 			{ "LinearAccumOut", 0 }),
 		.attrs = ATTRS(FLOAT("l1", 0.0f), FLOAT("l2", 0.0f), FLOAT("lr_power", -0.5f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "p = (l1 . sign(z) - z) / (n^-lr_power / lr + 2 . l2) where |z| > l1, else 0",
 	},
 	{
 		.type = "lamb",
@@ -133,12 +209,18 @@ const struct fl_op_def fl_ops_optimizer[] = {
 		.outputs = SLOTS({ "ParamOut", 0 }, { "Moment1Out", 0 }, { "Moment2Out", 0 }),
 		.attrs = ATTRS(FLOAT_REQ("weight_decay"), FLOAT("beta1", 0.9f),
 			FLOAT("beta2", 0.999f), FLOAT("epsilon", 1e-06f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "r = m1 / (sqrt(m2) + eps) + wd . p; p = p - lr . |p| / |r| . r",
 	},
 	{
 		.type = "proximal_gd",
 		.inputs = SLOTS({ "Param", 0 }, { "Grad", 0 }, { "LearningRate", 0 }),
 		.outputs = SLOTS({ "ParamOut", 0 }),
 		.attrs = ATTRS(FLOAT("l1", 0.0f), FLOAT("l2", 0.0f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "q = p - lr . g; p = sign(q) . max(|q| - lr . l1, 0) / (1 + lr . l2)",
 	},
 	{
 		.type = "proximal_adagrad",
@@ -146,6 +228,9 @@ const struct fl_op_def fl_ops_optimizer[] = {
 			{ "LearningRate", 0 }),
 		.outputs = SLOTS({ "ParamOut", 0 }, { "MomentOut", 0 }),
 		.attrs = ATTRS(FLOAT("l1", 0.0f), FLOAT("l2", 0.0f)),
+		.infer = infer_update,
+		.flags = FL_OP_KERNEL,
+		.doc = "h = h + g^2; q = p - lr . g / sqrt(h), then as proximal_gd",
 	},
 	{
 		.type = "average_accumulates",
