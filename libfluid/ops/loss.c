@@ -25,9 +25,10 @@ static enum fl_code infer_softmax_grad(struct fl_infer *c, struct fl_err *err)
 	FL_TRY(fl_need_float(c, "Out", err));
 	FL_TRY(fl_need_same_dims(c, "Out@GRAD", "Out", err));
 	FL_TRY(fl_need_same_dtype(c, "Out@GRAD", "Out", err));
-	if (fl_known(out))
-		FL_TRY(fl_need_axis(c, "axis", out->rank, &axis, err));
-	fl_set_like(c, 0, fl_slot_index(c->def->inputs, "Out"));
+	if (!fl_known(out))
+		return FL_OK;
+	FL_TRY(fl_need_axis(c, "axis", out->rank, &axis, err));
+	fl_set_out(c, 0, 0, out->dtype, out->dims, out->rank); /* without LoD, as Fluid's */
 	return FL_OK;
 }
 
@@ -68,8 +69,22 @@ static void set_losses(struct fl_infer *c, int out, int scores, int64_t axis)
 	fl_share_lod(c, out, scores);
 }
 
+/* Losses of scores x: 1 in place of the classes, or, with labels of one dim less, nothing. */
+static int loss_dims(struct fl_infer *c, const struct fl_meta *x, int64_t *dims)
+{
+	const struct fl_meta *label = fl_meta_named(c, "Label");
+
+	memcpy(dims, x->dims, sizeof x->dims);
+	if (fl_known(label) && label->rank == x->rank - 1)
+		return x->rank - 1;
+	dims[x->rank - 1] = 1;
+	return x->rank;
+}
+
 static enum fl_code infer_cross_entropy(struct fl_infer *c, struct fl_err *err)
 {
+	int64_t dims[FL_MAX_RANK];
+	int rank;
 	const struct fl_meta *x = fl_meta_named(c, "X");
 
 	FL_TRY(fl_need_float(c, "X", err));
@@ -77,7 +92,9 @@ static enum fl_code infer_cross_entropy(struct fl_infer *c, struct fl_err *err)
 		return FL_OK;
 	FL_TRY(fl_need_rank(c, "X", 1, FL_MAX_RANK, err));
 	FL_TRY(need_labels(c, "X", x->rank - 1, fl_infer_bool(c, "soft_label"), true, err));
-	set_losses(c, 0, 0, x->rank - 1);
+	rank = loss_dims(c, x, dims);
+	fl_set_out(c, 0, 0, x->dtype, dims, rank);
+	fl_share_lod(c, 0, 0);
 	return FL_OK;
 }
 
@@ -85,15 +102,15 @@ static enum fl_code infer_cross_entropy_grad(struct fl_infer *c, struct fl_err *
 {
 	const struct fl_meta *x = fl_meta_named(c, "X");
 	int64_t dims[FL_MAX_RANK];
+	int rank;
 
 	FL_TRY(fl_need_float(c, "X", err));
 	if (!fl_known(x))
 		return FL_OK;
 	FL_TRY(fl_need_rank(c, "X", 1, FL_MAX_RANK, err));
 	FL_TRY(need_labels(c, "X", x->rank - 1, fl_infer_bool(c, "soft_label"), true, err));
-	memcpy(dims, x->dims, sizeof dims);
-	dims[x->rank - 1] = 1;
-	FL_TRY(fl_need_dims(c, "Y@GRAD", dims, x->rank, err));
+	rank = loss_dims(c, x, dims);
+	FL_TRY(fl_need_dims(c, "Y@GRAD", dims, rank, err));
 	FL_TRY(fl_need_same_dtype(c, "Y@GRAD", "X", err));
 	return fl_infer_grad(c, err);
 }
