@@ -2,9 +2,11 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "cmd.h"
 #include "common/term.h"
 #include "file.h"
@@ -67,17 +69,31 @@ static void add_op(struct fl_buf *out, const struct fl_op_def *def)
 	add_attrs(out, def);
 }
 
+static int by_type(const void *a, const void *b)
+{
+	const struct fl_op_def *const *x = a, *const *y = b;
+
+	return strcmp((*x)->type, (*y)->type);
+}
+
 static void add_list(struct fl_buf *out)
 {
-	size_t n, kernels = 0;
-	const struct fl_op_def *const *list = fl_op_list(&n);
+	size_t n = 0, kernels = 0;
+	const struct fl_op_def **list;
 
+	while (fl_op_at(n))
+		n++;
+	list = FL_NEW_N(const struct fl_op_def *, n);
+	for (size_t i = 0; i < n; i++)
+		list[i] = fl_op_at(i);
+	qsort(list, n, sizeof *list, by_type);
 	for (size_t i = 0; i < n; i++) {
 		fl_buf_addf(out, "%-36s %-10s %s\n", list[i]->type, kernel_of(list[i]),
 			list[i]->doc ? list[i]->doc : "");
 		kernels += (list[i]->flags & FL_OP_KERNEL) != 0;
 	}
 	fl_buf_addf(out, "%zu operators, %zu with a kernel\n", n, kernels);
+	fl_free(list);
 }
 
 static int print(const struct opt_list *names)

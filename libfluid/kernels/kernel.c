@@ -1,7 +1,5 @@
 /* The registry of kernels, and what kernels call. */
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -24,54 +22,21 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_update,
 };
 
-#define MAX_KERNELS 512
-
-/* Written once, by whoever asks first; read-only from then on. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct fl_kernel_def *sorted[MAX_KERNELS];
-static size_t count;
-
-static int by_type(const void *a, const void *b)
-{
-	const struct fl_kernel_def *const *x = a, *const *y = b;
-
-	return strcmp((*x)->type, (*y)->type);
-}
-
-static void sort_all(void)
+const struct fl_kernel_def *fl_kernel_at(size_t i)
 {
 	for (size_t f = 0; f < FL_COUNT(families); f++)
-		for (const struct fl_kernel_def *def = families[f]; def->type; def++) {
-			if (count == MAX_KERNELS)
-				FL_BUG("more kernels than the list holds");
-			sorted[count++] = def;
-		}
-	qsort(sorted, count, sizeof *sorted, by_type);
-}
-
-const struct fl_kernel_def *const *fl_kernel_list(size_t *n)
-{
-	pthread_once(&once, sort_all);
-	*n = count;
-	return sorted;
+		for (const struct fl_kernel_def *def = families[f]; def->type; def++)
+			if (!i--)
+				return def;
+	return NULL;
 }
 
 const struct fl_kernel_def *fl_kernel_find(const char *type)
 {
-	size_t n;
-	const struct fl_kernel_def *const *list = fl_kernel_list(&n);
-
-	for (size_t low = 0; low < n;) {
-		size_t mid = low + (n - low) / 2;
-		int order = strcmp(type, list[mid]->type);
-
-		if (!order)
-			return list[mid];
-		if (order < 0)
-			n = mid;
-		else
-			low = mid + 1;
-	}
+	for (size_t f = 0; f < FL_COUNT(families); f++)
+		for (const struct fl_kernel_def *def = families[f]; def->type; def++)
+			if (*def->type == *type && !strcmp(def->type, type))
+				return def;
 	return NULL;
 }
 

@@ -71,7 +71,8 @@ struct fl_kernel {
 
 /* The kernel of that operator, or NULL. */
 const struct fl_kernel_def *fl_kernel_find(const char *type);
-const struct fl_kernel_def *const *fl_kernel_list(size_t *n);
+/* The i-th of all kernels, which come family by family; NULL after the last. */
+const struct fl_kernel_def *fl_kernel_at(size_t i);
 
 /* ---- for kernels ----------------------------------------------------------------------------- */
 

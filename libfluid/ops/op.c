@@ -7,34 +7,14 @@
 #include "base/near.h"
 #include "desc/query.h"
 
-const struct fl_op_def *fl_op_find(const char *type)
-{
-	size_t n, low = 0;
-	const struct fl_op_def *const *list = fl_op_list(&n);
-
-	while (low < n) {
-		size_t mid = low + (n - low) / 2;
-		int order = strcmp(type, list[mid]->type);
-
-		if (!order)
-			return list[mid];
-		if (order < 0)
-			n = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
-}
-
 const char *fl_op_suggest(const char *type)
 {
-	size_t n;
-	const struct fl_op_def *const *list = fl_op_list(&n);
+	const struct fl_op_def *def;
 	struct fl_near near;
 
 	fl_near_init(&near, type);
-	for (size_t i = 0; i < n; i++)
-		fl_near_try(&near, list[i]->type);
+	for (size_t i = 0; (def = fl_op_at(i)); i++)
+		fl_near_try(&near, def->type);
 	return near.best;
 }
 

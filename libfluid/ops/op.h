@@ -92,8 +92,8 @@ enum fl_op_flags {
 
 /* The definition, or NULL. */
 const struct fl_op_def *fl_op_find(const char *type);
-/* All definitions, sorted by name; *n is their number. */
-const struct fl_op_def *const *fl_op_list(size_t *n);
+/* The i-th of all definitions, which come family by family; NULL after the last. */
+const struct fl_op_def *fl_op_at(size_t i);
 /* The known name nearest to `type` (edit distance), for "did you mean"; NULL when none is near. */
 const char *fl_op_suggest(const char *type);
 

@@ -1,6 +1,4 @@
-/* All families, and the one list of all operators that is made of them, sorted once. */
-#include <pthread.h>
-#include <stdlib.h>
+/* All families: the one list of all operators. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -22,34 +20,21 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_tensor,
 };
 
-#define MAX_OPS 1024
-
-/* Written once, by whoever asks first; read-only from then on. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const struct fl_op_def *sorted[MAX_OPS];
-static size_t count;
-
-static int by_type(const void *a, const void *b)
-{
-	const struct fl_op_def *const *x = a, *const *y = b;
-
-	return strcmp((*x)->type, (*y)->type);
-}
-
-static void sort_all(void)
+const struct fl_op_def *fl_op_at(size_t i)
 {
 	for (size_t f = 0; f < FL_COUNT(families); f++)
-		for (const struct fl_op_def *def = families[f]; def->type; def++) {
-			if (count == MAX_OPS)
-				FL_BUG("more operators than the list holds");
-			sorted[count++] = def;
-		}
-	qsort(sorted, count, sizeof *sorted, by_type);
+		for (const struct fl_op_def *def = families[f]; def->type; def++)
+			if (!i--)
+				return def;
+	return NULL;
 }
 
-const struct fl_op_def *const *fl_op_list(size_t *n)
+/* Names are few and looked up only while a program is prepared, so no index is kept. */
+const struct fl_op_def *fl_op_find(const char *type)
 {
-	pthread_once(&once, sort_all);
-	*n = count;
-	return sorted;
+	for (size_t f = 0; f < FL_COUNT(families); f++)
+		for (const struct fl_op_def *def = families[f]; def->type; def++)
+			if (*def->type == *type && !strcmp(def->type, type))
+				return def;
+	return NULL;
 }
