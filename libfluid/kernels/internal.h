@@ -57,8 +57,8 @@ enum fl_code fl_k_resize(struct fl_kernel *k, int slot, size_t i, int dtype, con
 /* Gives Out (a tensor, or the value of SelectedRows) dtype and shape of the attributes, or the shape
  * of ShapeTensor or ShapeTensorList, which are inputs 0 and 1 where the kernel has them. */
 enum fl_code fl_k_filled(struct fl_kernel *k, struct fl_tensor **out, struct fl_err *err);
-/* The same with one dimension of Input, or its number of sequences (*_batch_size_like). */
-enum fl_code fl_k_batch_size_like(struct fl_kernel *k, struct fl_err *err);
+/* The same with one dimension of Input (*_batch_size_like), or the number of its sequences. */
+enum fl_code fl_k_batch_size_like(struct fl_kernel *k, bool sequences, struct fl_err *err);
 
 /* An integer of a tensor of INT32 or INT64. */
 int64_t fl_k_element(const struct fl_tensor *t, int64_t i);

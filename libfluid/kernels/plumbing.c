@@ -74,14 +74,14 @@ enum fl_code fl_k_filled(struct fl_kernel *k, struct fl_tensor **out, struct fl_
 	return fl_tensor_resize(*out, (int)fl_k_int(k, "dtype"), dims, rank, err);
 }
 
-enum fl_code fl_k_batch_size_like(struct fl_kernel *k, struct fl_err *err)
+enum fl_code fl_k_batch_size_like(struct fl_kernel *k, bool sequences, struct fl_err *err)
 {
 	const struct fl_tensor *in = fl_in(k, 0, 0);
 	int64_t dims[FL_MAX_RANK], from = fl_k_int(k, "input_dim_idx");
 	int rank = (int)fl_k_ints(k, "shape", dims, FL_MAX_RANK);
 	int64_t to = fl_k_int(k, "output_dim_idx");
 
-	if (from == 0 && in->lod.n)
+	if (sequences && from == 0 && in->lod.n)
 		dims[to] = (int64_t)in->lod.level[in->lod.n - 1].n - 1;
 	else
 		dims[to] = in->dims[from];
@@ -177,7 +177,7 @@ static enum fl_code run_fill_constant(struct fl_kernel *k, struct fl_err *err)
 
 static enum fl_code run_fill_like(struct fl_kernel *k, struct fl_err *err)
 {
-	FL_TRY(fl_k_batch_size_like(k, err));
+	FL_TRY(fl_k_batch_size_like(k, true, err));
 	fill(fl_out(k, 0, 0), k->state);
 	return FL_OK;
 }

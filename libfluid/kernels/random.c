@@ -183,7 +183,7 @@ static enum fl_code run_random(struct fl_kernel *k, struct fl_err *err)
 
 static enum fl_code run_random_like(struct fl_kernel *k, struct fl_err *err)
 {
-	FL_TRY(fl_k_batch_size_like(k, err));
+	FL_TRY(fl_k_batch_size_like(k, false, err));
 	return fill_random(k, fl_out(k, 0, 0), err);
 }
 

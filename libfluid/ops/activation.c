@@ -29,7 +29,6 @@ static enum fl_code infer_act_grad(struct fl_infer *c, struct fl_err *err)
 	FL_TRY(fl_need_same_dtype(c, "Out@GRAD", "X", err));
 	FL_TRY(fl_need_same_dtype(c, "Out@GRAD", "Out", err));
 	fl_set_like(c, 0, fl_slot_index(c->def->inputs, "Out@GRAD"));
-	fl_share_lod(c, 0, fl_slot_index(c->def->inputs, "X"));
 	return FL_OK;
 }
 

@@ -157,7 +157,7 @@ static enum fl_code infer_conv_grad(struct fl_infer *c, struct fl_err *err)
 	FL_TRY(fl_need_same_dtype(c, "Output@GRAD", "Input", err));
 	if (dims[1] != -2)
 		FL_TRY(fl_need_dims(c, "Output@GRAD", dims, 4, err));
-	return fl_infer_grad(c, err);
+	return fl_infer_grad_dims(c, err);
 }
 
 enum fl_code fl_pool_window(const struct fl_infer *c, struct fl_window *w, const int64_t *size,
@@ -231,7 +231,7 @@ static enum fl_code infer_pool_grad(struct fl_infer *c, struct fl_err *err)
 	}
 	FL_TRY(fl_need_same_dtype(c, "Out", "X", err));
 	FL_TRY(fl_need_same_dtype(c, "Out@GRAD", "X", err));
-	return fl_infer_grad(c, err);
+	return fl_infer_grad_dims(c, err);
 }
 
 const struct fl_op_def fl_ops_conv[] = {

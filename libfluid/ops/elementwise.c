@@ -127,12 +127,14 @@ static enum fl_code infer_elementwise(struct fl_infer *c, struct fl_err *err)
 	return FL_OK;
 }
 
-/* X may be left out where only its shape would be used: it has dOut's then. */
+/* X may be left out where only its shape would be used: it has dOut's then. dX has dOut's LoD, dY has
+ * Y's. */
 static enum fl_code infer_elementwise_grad(struct fl_infer *c, struct fl_err *err)
 {
 	const struct fl_meta *x = fl_meta_named(c, "X"), *y = fl_meta_named(c, "Y");
 	const struct fl_meta *g = fl_meta_named(c, "Out@GRAD");
 	struct fl_broadcast b;
+	int dx = fl_slot_index(c->def->outputs, "X@GRAD");
 
 	FL_TRY(fl_need_float(c, "Out@GRAD", err));
 	FL_TRY(fl_need_same_dtype(c, "Y", "Out@GRAD", err));
@@ -145,12 +147,9 @@ static enum fl_code infer_elementwise_grad(struct fl_infer *c, struct fl_err *er
 		FL_TRY(fl_need_dims(c, "Out@GRAD", b.out, b.rank, err));
 	}
 	FL_TRY(fl_infer_grad(c, err));
-	if (!fl_meta_named(c, "X") && fl_known(x)) {
-		int out = fl_slot_index(c->def->outputs, "X@GRAD");
-
-		fl_set_out(c, out, 0, x->dtype, x->dims, x->rank);
-		fl_share_lod(c, out, fl_slot_index(c->def->inputs, "Out@GRAD"));
-	}
+	if (!fl_meta_named(c, "X") && fl_known(x))
+		fl_set_out(c, dx, 0, x->dtype, x->dims, x->rank);
+	fl_share_lod(c, dx, fl_slot_index(c->def->inputs, "Out@GRAD"));
 	return FL_OK;
 }
 

@@ -139,9 +139,8 @@ void fl_share_lod(struct fl_infer *c, int out, int in)
 		copy_lod(m, from);
 }
 
-enum fl_code fl_infer_grad(struct fl_infer *c, struct fl_err *err)
+static void grad_like_input(struct fl_infer *c, bool with_lod)
 {
-	(void)err;
 	for (size_t s = 0; s < c->n_out; s++) {
 		const char *name = c->def->outputs[s].name;
 		size_t n = strlen(name) - strlen(FL_GRAD_SUFFIX);
@@ -156,10 +155,24 @@ enum fl_code fl_infer_grad(struct fl_infer *c, struct fl_err *err)
 			if (!c->out[s].at[i] || !from)
 				continue;
 			copy_shape(c->out[s].at[i], from);
-			copy_lod(c->out[s].at[i], from);
+			if (with_lod)
+				copy_lod(c->out[s].at[i], from);
 			c->out[s].at[i]->kind = FL_LOD_TENSOR;
 		}
 	}
+}
+
+enum fl_code fl_infer_grad(struct fl_infer *c, struct fl_err *err)
+{
+	(void)err;
+	grad_like_input(c, true);
+	return FL_OK;
+}
+
+enum fl_code fl_infer_grad_dims(struct fl_infer *c, struct fl_err *err)
+{
+	(void)err;
+	grad_like_input(c, false);
 	return FL_OK;
 }
 

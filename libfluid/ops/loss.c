@@ -83,9 +83,9 @@ static int loss_dims(struct fl_infer *c, const struct fl_meta *x, int64_t *dims)
 
 static enum fl_code infer_cross_entropy(struct fl_infer *c, struct fl_err *err)
 {
+	const struct fl_meta *x = fl_meta_named(c, "X");
 	int64_t dims[FL_MAX_RANK];
 	int rank;
-	const struct fl_meta *x = fl_meta_named(c, "X");
 
 	FL_TRY(fl_need_float(c, "X", err));
 	if (!fl_known(x))
@@ -121,17 +121,19 @@ static enum fl_code infer_cross_entropy2(struct fl_infer *c, struct fl_err *err)
 	const struct fl_meta *x = fl_meta_named(c, "X");
 	int64_t dims[FL_MAX_RANK];
 	int y = fl_slot_index(c->def->outputs, "Y"), match = fl_slot_index(c->def->outputs, "MatchX");
-	int shape = fl_slot_index(c->def->outputs, "XShape");
+	int shape = fl_slot_index(c->def->outputs, "XShape"), rank;
 
 	FL_TRY(fl_need_float(c, "X", err));
 	if (!fl_known(x))
 		return FL_OK;
 	FL_TRY(fl_need_rank(c, "X", 1, FL_MAX_RANK - 1, err));
 	FL_TRY(need_labels(c, "X", x->rank - 1, false, true, err));
-	set_losses(c, y, 0, x->rank - 1);
-	set_losses(c, match, 0, x->rank - 1);
-	if (fl_meta_out(c, match, 0)) /* only Y and XShape have X's LoD */
-		fl_meta_out(c, match, 0)->lod = NULL;
+	rank = loss_dims(c, x, dims);
+	fl_set_out(c, y, 0, x->dtype, dims, rank);
+	fl_share_lod(c, y, 0);
+	memcpy(dims, x->dims, sizeof dims); /* MatchX has neither X's LoD nor the labels' shape */
+	dims[x->rank - 1] = 1;
+	fl_set_out(c, match, 0, x->dtype, dims, x->rank);
 	memcpy(dims, x->dims, sizeof dims);
 	dims[x->rank] = 0;
 	fl_set_out(c, shape, 0, x->dtype, dims, x->rank + 1);
@@ -144,7 +146,7 @@ static enum fl_code infer_cross_entropy2_grad(struct fl_infer *c, struct fl_err 
 	const struct fl_meta *shape = fl_meta_named(c, "XShape"), *g = fl_meta_named(c, "Y@GRAD");
 	const struct fl_meta *label = fl_meta_named(c, "Label");
 	int64_t dims[FL_MAX_RANK];
-	int rank;
+	int rank, lost;
 
 	FL_TRY(fl_need_float(c, "Y@GRAD", err));
 	FL_TRY(fl_need_dtype(c, "Label", FL_INT64, err));
@@ -155,10 +157,10 @@ static enum fl_code infer_cross_entropy2_grad(struct fl_infer *c, struct fl_err 
 	rank = shape->rank - 1;
 	memcpy(dims, shape->dims, sizeof dims);
 	dims[rank - 1] = 1;
-	FL_TRY(fl_need_dims(c, "Y@GRAD", dims, rank, err));
+	lost = fl_known(label) && label->rank == rank - 1; /* and so have the losses */
+	FL_TRY(fl_need_dims(c, "Y@GRAD", dims, rank - lost, err));
 	FL_TRY(fl_need_dims(c, "MatchX", dims, rank, err));
-	if (fl_known(label))
-		FL_TRY(fl_need_dims(c, "Label", dims, label->rank == rank - 1 ? rank - 1 : rank, err));
+	FL_TRY(fl_need_dims(c, "Label", dims, rank - lost, err));
 	fl_set_out(c, 0, 0, g->dtype, shape->dims, rank);
 	fl_share_lod(c, 0, fl_slot_index(c->def->inputs, "XShape"));
 	return FL_OK;
@@ -194,7 +196,6 @@ static enum fl_code infer_swce_grad(struct fl_infer *c, struct fl_err *err)
 	dims[axis] = 1;
 	FL_TRY(fl_need_dims(c, "Loss@GRAD", dims, x->rank, err));
 	fl_set_out(c, 0, 0, x->dtype, x->dims, x->rank);
-	fl_share_lod(c, 0, fl_slot_index(c->def->inputs, "Softmax"));
 	return FL_OK;
 }
 
@@ -261,7 +262,7 @@ static enum fl_code infer_top_k_grad(struct fl_infer *c, struct fl_err *err)
 			dims[x->rank - 1] = indices->dims[x->rank - 1];
 		FL_TRY(fl_need_dims(c, "Indices", dims, x->rank, err));
 	}
-	return fl_infer_grad(c, err);
+	return fl_infer_grad_dims(c, err);
 }
 
 const struct fl_op_def fl_ops_loss[] = {

@@ -118,15 +118,17 @@ static enum fl_code infer_assign_value(struct fl_infer *c, struct fl_err *err)
 	return FL_OK;
 }
 
-/* An input with LoD counts as many items as it has sequences. */
+/* For a constant, an input with LoD counts as many items as it has sequences; for random numbers, as
+ * many as it has rows. */
 static enum fl_code infer_batch_size_like(struct fl_infer *c, struct fl_err *err)
 {
 	const struct fl_meta *in = fl_meta_in(c, 0, 0);
 	int64_t from = fl_infer_int(c, "input_dim_idx"), to = fl_infer_int(c, "output_dim_idx");
+	bool random = strstr(c->def->type, "random") != NULL;
 	int64_t dims[FL_MAX_RANK];
 	int rank = 0;
 
-	FL_TRY(need_known_dtype(c, strstr(c->def->type, "random") != NULL, err));
+	FL_TRY(need_known_dtype(c, random, err));
 	FL_TRY(shape_attr(c, dims, &rank, err));
 	if (to < 0 || to >= rank)
 		return fl_infer_bad(c, err, "attribute 'output_dim_idx' is %" PRId64 ", expected 0 to %d", to,
@@ -137,7 +139,7 @@ static enum fl_code infer_batch_size_like(struct fl_infer *c, struct fl_err *err
 		return fl_infer_bad(c, err, "attribute 'input_dim_idx' is %" PRId64 ", expected 0 to %d", from,
 			in->rank - 1);
 	dims[to] = in->dims[from];
-	if (from == 0 && in->lod_level) /* the kernel counts them */
+	if (from == 0 && in->lod_level && !random) /* the kernel counts them */
 		dims[to] = -1;
 	fl_set_out(c, 0, 0, (int)fl_infer_int(c, "dtype"), dims, rank);
 	return FL_OK;
@@ -258,7 +260,7 @@ static enum fl_code infer_reshape_grad(struct fl_infer *c, struct fl_err *err)
 
 	if (fl_known(x))
 		FL_TRY(need_as_many(c, x->dims, x->rank, err));
-	return fl_infer_grad(c, err);
+	return fl_infer_grad_dims(c, err);
 }
 
 static enum fl_code infer_xshape_grad(struct fl_infer *c, struct fl_err *err)

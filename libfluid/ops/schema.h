@@ -75,5 +75,7 @@ enum fl_code fl_need_axis(const struct fl_infer *c, const char *attr, int rank, 
 
 /* Each output `N@GRAD` looks like the input `N`, argument by argument. */
 enum fl_code fl_infer_grad(struct fl_infer *c, struct fl_err *err);
+/* The same without a LoD, for the operators of Fluid whose gradients do not pass one on. */
+enum fl_code fl_infer_grad_dims(struct fl_infer *c, struct fl_err *err);
 
 #endif
