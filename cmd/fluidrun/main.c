@@ -148,7 +148,7 @@ static int run_program(const struct options *o)
 	status = exit_code(&r, code);
 	if (code != FL_OK) {
 		term_fail(status, &err);
-	} else {
+	} else if (!r.serves) { /* a server has said it, with its rounds and updates */
 		struct fl_field done[] = { FL_NUM("seconds", fl_now() - began) };
 
 		fl_log_event(r.env.log, FL_LOG_INFO, "done", NULL, done, FL_COUNT(done));

@@ -235,17 +235,20 @@ const fl_pb_op *program_find_op(const fl_pb_program *pb, const char *type)
 	return NULL;
 }
 
-/* The number that operators that talk to servers carry; -1: none does. */
+/* The number that operators that talk to servers carry; -1: none does. Fluid's transpiler gives it
+ * to barriers and recv; its sends keep the attribute's default, 0, whoever sends. */
 static int64_t trainer_of_ops(const fl_pb_program *pb)
 {
 	static const char *const types[] = { "send", "recv", "send_barrier", "fetch_barrier" };
 	const fl_pb_block *b = pb->blocks[0];
+	int64_t id = -1;
 
 	for (size_t i = 0; i < b->n_ops; i++)
 		for (size_t t = 0; t < FL_COUNT(types); t++)
-			if (!strcmp(b->ops[i]->type, types[t]) && fl_op_attr(b->ops[i], "trainer_id"))
-				return fl_attr_int(b->ops[i], "trainer_id", 0);
-	return -1;
+			if (!strcmp(b->ops[i]->type, types[t]) &&
+				fl_attr_int(b->ops[i], "trainer_id", -1) > id)
+				id = fl_attr_int(b->ops[i], "trainer_id", -1);
+	return id;
 }
 
 enum fl_code run_find_trainer(struct run *r, struct fl_err *err)

@@ -157,9 +157,6 @@ static void on_new(struct fl_rpc_call *call)
 	call->method = find_method(call->details.method);
 	call->peer = grpc_call_get_peer(call->call);
 	keep_metadata(call);
-	/* A call that gRPC itself turns down (compressed) has no peer. */
-	if (call->server->conns && strchr(call->peer, ':'))
-		fl_conns_seen(call->server->conns, call->peer);
 	close.data.recv_close_on_server.cancelled = &call->cancelled;
 	atomic_fetch_add(&call->refs, 1);
 	if (grpc_call_start_batch(call->call, &close, 1, fl_rpc_tag_give(&call->closed), NULL) !=
@@ -188,6 +185,11 @@ static void hand_over(struct fl_rpc_call *call)
 {
 	atomic_fetch_add(&call->refs, 1);
 	call->server->handler.call(call->server->handler.arg, call);
+	/* Only now, when the handler knows whose connection it is: one that is closed already is then
+	 * told, instead of being told before anybody cared. A call that gRPC itself turns down has no
+	 * peer. */
+	if (call->server->conns && strchr(call->peer, ':'))
+		fl_conns_seen(call->server->conns, call->peer);
 	if (atomic_fetch_or(&call->state, HANDED) & GONE)
 		tell_gone(call);
 	call_rele(call);

@@ -1,5 +1,7 @@
 # A server: files that say that it is there, SIGTERM and SIGINT end it in order, files are gone.
 set -eu
+pid=
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true' EXIT
 w=$TOP/testdata/wire/sync_line
 wait_for() { for i in $(seq 200); do [ -e "$1" ] && return 0; sleep 0.05; done; cat err; exit 1; }
 for signal in TERM INT; do

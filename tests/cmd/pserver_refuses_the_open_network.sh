@@ -1,5 +1,7 @@
 # A server that others could reach in plain text refuses, unless it is told to.
 set -eu
+pid=
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true' EXIT
 w=$TOP/testdata/wire/sync_line
 serve() { "$FLUIDRUN" --startup "$w/pserver0.startup.pb" "$@" "$w/pserver0.main.pb" 2>err; }
 for a in 0.0.0.0:0 '[::]:0'; do
