@@ -231,6 +231,10 @@ static const struct row {
 		NULL },
 	{ "pool2d", "pooling_type='max' ksize=[2,3] strides=[2,1]", "X:2,3,5,7", "Out", false, NULL },
 	{ "pool2d", "pooling_type='avg' ksize=[3,3] paddings=[1,1]", "X:2,3,5,7", "Out", false, NULL },
+	{ "pool2d", "pooling_type='max' ksize=[3,2] strides=[2,2] paddings=[1,0]", "X:1,2,5,41", "Out",
+		false, NULL },
+	{ "pool2d", "pooling_type='avg' ksize=[2,3] strides=[1,3]", "X:1,2,5,37", "Out", false, NULL },
+	{ "pool2d", "pooling_type='max' ksize=[2,2] paddings=[0,1]", "X:1,2,5,19", "Out", false, NULL },
 	{ "top_k", "k=3", "X:5,7", "Out Indices", false, NULL },
 };
 

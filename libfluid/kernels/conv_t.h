@@ -1,8 +1,29 @@
 /* Convolution of one picture for one type T (see conv.c). Pictures are [C, H, W]; in NHWC they are
  * read and written with their own strides, the columns are the same. */
 
+/* Rows are short: a call of memcpy for each would cost more than the copy. */
+static inline void F(copy)(T *restrict to, const T *restrict from, int64_t n)
+{
+	enum { STEP = 8 };
+	int64_t j = 0;
+
+	for (; j + STEP <= n; j += STEP)
+		memcpy(to + j, from + j, STEP * sizeof *to);
+	if (n >= STEP && j < n)
+		memcpy(to + n - STEP, from + n - STEP, STEP * sizeof *to);
+	else
+		for (; j < n; j++)
+			to[j] = from[j];
+}
+
+static inline void F(add)(T *restrict to, const T *restrict from, int64_t n)
+{
+	for (int64_t j = 0; j < n; j++)
+		to[j] += from[j];
+}
+
 /* Columns of one group: row (c, y, x) of the window, column (i, j) of the output. */
-static void F(im2col)(const struct work *w, const T *x, T *col)
+FL_HOT static void F(im2col)(const struct work *w, const T *x, T *col)
 {
 	int64_t out = w->out_size[0] * w->out_size[1];
 
@@ -27,8 +48,7 @@ static void F(im2col)(const struct work *w, const T *x, T *col)
 					for (int64_t j = 0; j < s.from; j++)
 						to[j] = 0;
 					if (step == 1)
-						memcpy(to + s.from, from + s.from,
-							(size_t)(s.to - s.from) * sizeof *to);
+						F(copy)(to + s.from, from + s.from, s.to - s.from);
 					else
 						for (int64_t j = s.from; j < s.to; j++)
 							to[j] = from[j * step];
@@ -39,7 +59,7 @@ static void F(im2col)(const struct work *w, const T *x, T *col)
 }
 
 /* Adds columns back to where they came from. */
-static void F(col2im)(const struct work *w, const T *col, T *x)
+FL_HOT static void F(col2im)(const struct work *w, const T *col, T *x)
 {
 	int64_t out = w->out_size[0] * w->out_size[1];
 
@@ -60,8 +80,7 @@ static void F(col2im)(const struct work *w, const T *col, T *x)
 					if (row < 0 || row >= w->in_size[0])
 						continue;
 					if (step == 1)
-						for (int64_t j = s.from; j < s.to; j++)
-							to[j] += from[j];
+						F(add)(to + s.from, from + s.from, s.to - s.from);
 					else
 						for (int64_t j = s.from; j < s.to; j++)
 							to[j * step] += from[j];

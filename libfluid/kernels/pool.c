@@ -8,6 +8,7 @@
 struct work {
 	struct fl_window window;
 	bool max, exclusive;
+	bool whole_rows; /* all windows of a row lie inside of the picture, side by side */
 	int dtype;
 	int64_t in_size[2], out_size[2], channels, step;
 	const void *x, *g;
@@ -37,6 +38,9 @@ static inline int64_t window_size(const struct work *w, struct span a, struct sp
 		return (a.to - a.from) * (b.to - b.from);
 	return w->window.k[0] * w->window.k[1];
 }
+
+/* Longest row of the output that is done whole: what a gradient notes of it fits on the stack. */
+#define MAX_ROW 512
 
 #define FL_LOWEST (FL_IS_FLOAT ? (double)FLT_MAX : DBL_MAX)
 #define FL_TEMPLATE "kernels/pool_t.h"
@@ -68,6 +72,10 @@ static enum fl_code start(struct fl_kernel *k, const struct fl_tensor *x, struct
 	w->step = w->window.nhwc ? w->channels : 1;
 	w->max = !strcmp(fl_k_str(k, "pooling_type"), "max");
 	w->exclusive = fl_k_bool(k, "exclusive");
+	w->whole_rows = w->step == 1 && !w->window.adaptive && !w->window.low[1] &&
+		w->out_size[1] <= MAX_ROW &&
+		(w->out_size[1] - 1) * w->window.stride[1] + w->window.k[1] <= w->in_size[1] &&
+		fl_dims_product(w->in_size, 0, 2) <= INT32_MAX;
 	w->dtype = x->dtype;
 	w->x = fl_data(x);
 	return FL_OK;
