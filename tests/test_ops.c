@@ -186,11 +186,13 @@ END_TEST
 
 /*
  * in: slot:dims, one variable each; "Label:5,1:3" are labels below 3. out: all outputs, the one that
- * is differentiated first. positive: inputs are above 0.
+ * is differentiated first. positive: inputs are above 0; SMALL: they lie within (-0.65, 0.65).
  */
+enum { SMALL = 2 };
+
 static const struct row {
 	const char *type, *attrs, *in, *out;
-	bool positive;
+	int positive;
 	const char *grad; /* NULL: type + "_grad" */
 } rows[] = {
 	{ "mul", "", "X:5,3 Y:3,7", "Out", false, NULL },
@@ -217,6 +219,39 @@ static const struct row {
 	{ "log", "", "X:5,17", "Out", true, NULL },
 	{ "abs", "", "X:5,17", "Out", false, NULL },
 	{ "reciprocal", "", "X:5,17", "Out", true, NULL },
+	{ "atan", "", "X:5,17", "Out", false, NULL },
+	{ "ceil", "", "X:5,17", "Out", false, NULL },
+	{ "cos", "", "X:5,17", "Out", false, NULL },
+	{ "elu", "", "X:5,17", "Out", false, NULL },
+	{ "erf", "", "X:5,17", "Out", false, NULL },
+	{ "floor", "", "X:5,17", "Out", false, NULL },
+	{ "gelu", "", "X:5,17", "Out", false, NULL },
+	{ "hard_sigmoid", "", "X:5,17", "Out", false, NULL },
+	{ "hard_swish", "", "X:5,17", "Out", false, NULL },
+	{ "leaky_relu", "", "X:5,17", "Out", false, NULL },
+	{ "log1p", "", "X:5,17", "Out", true, NULL },
+	{ "logsigmoid", "", "X:5,17", "Out", false, NULL },
+	{ "mish", "", "X:5,17", "Out", false, NULL },
+	{ "relu6", "", "X:5,17", "Out", false, NULL },
+	{ "round", "", "X:5,17", "Out", false, NULL },
+	{ "selu", "", "X:5,17", "Out", false, NULL },
+	{ "sin", "", "X:5,17", "Out", false, NULL },
+	{ "soft_relu", "", "X:5,17", "Out", false, NULL },
+	{ "softplus", "", "X:5,17", "Out", false, NULL },
+	{ "softsign", "", "X:5,17", "Out", false, NULL },
+	{ "stanh", "", "X:5,17", "Out", false, NULL },
+	{ "swish", "", "X:5,17", "Out", false, NULL },
+	{ "tanh_shrink", "", "X:5,17", "Out", false, NULL },
+	{ "acos", "", "X:5,3", "Out", SMALL, NULL },
+	{ "asin", "", "X:5,3", "Out", SMALL, NULL },
+	{ "gelu", "approximate=true", "X:5,17", "Out", false, NULL },
+	{ "brelu", "t_min=-0.9 t_max=0.8", "X:5,17", "Out", false, NULL },
+	{ "hard_shrink", "", "X:5,17", "Out", false, NULL },
+	{ "softshrink", "lambda=0.4", "X:5,17", "Out", false, NULL },
+	{ "thresholded_relu", "", "X:5,17", "Out", false, NULL },
+	{ "pow", "factor=1.5", "X:5,17", "Out", true, NULL },
+	{ "clip", "min=-0.9 max=0.8", "X:5,17", "Out", false, NULL },
+	{ "squared_l2_norm", "", "X:5,7", "Out", false, NULL },
 	{ "softmax", "", "X:5,7", "Out", false, NULL },
 	{ "softmax", "axis=1", "X:3,5,2", "Out", false, NULL },
 	{ "cross_entropy", "", "X:5,3 Label:5,1:3", "Y", true, NULL },
@@ -239,17 +274,19 @@ static const struct row {
 };
 
 /* Numbers in +-[0.3, 1.3), always the same ones. */
-static double next_number(uint32_t *s, bool positive)
+static double next_number(uint32_t *s, int positive)
 {
 	double v;
 
 	*s = *s * 1664525u + 1013904223u;
 	v = 0.3 + (double)(*s >> 8) / 16777216.0;
 	*s = *s * 1664525u + 1013904223u;
-	return !positive && (*s >> 31) ? -v : v;
+	if (positive == SMALL)
+		v /= 2;
+	return positive != true && (*s >> 31) ? -v : v;
 }
 
-static void fill_input(struct fl_tensor *t, const char *dims_text, bool positive, uint32_t *s)
+static void fill_input(struct fl_tensor *t, const char *dims_text, int positive, uint32_t *s)
 {
 	int64_t dims[FL_MAX_RANK];
 	struct fl_err err;

@@ -14,7 +14,10 @@
 extern const struct fl_kernel_def fl_kernels_plumbing[], fl_kernels_random[], fl_kernels_math[],
 	fl_kernels_concat[], fl_kernels_elementwise[], fl_kernels_activation[], fl_kernels_loss[],
 	fl_kernels_metric[], fl_kernels_conv[], fl_kernels_pool[], fl_kernels_optimizer[],
-	fl_kernels_rpc[], fl_kernels_update[];
+	fl_kernels_rpc[], fl_kernels_update[],
+	fl_kernels_compare[],
+	fl_kernels_function[],
+	fl_kernels_clip[];
 
 /*
  * FL_HOT: one copy of the function per kind of processor, chosen when the program starts. Not with

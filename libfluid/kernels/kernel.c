@@ -20,6 +20,9 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_optimizer,
 	fl_kernels_rpc,
 	fl_kernels_update,
+	fl_kernels_compare,
+	fl_kernels_function,
+	fl_kernels_clip,
 };
 
 const struct fl_kernel_def *fl_kernel_at(size_t i)

@@ -14,27 +14,9 @@ const struct fl_op_def fl_ops_control[] = {
 			STRS("skip_eager_deletion_vars")),
 	},
 	{
-		.type = "equal",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
-	},
-	{
 		.type = "get_tensor_from_selected_rows",
 		.inputs = SLOTS({ "X", 0 }),
 		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "greater_equal",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
-	},
-	{
-		.type = "greater_than",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
 	},
 	{
 		.type = "hierarchical_sigmoid",
@@ -58,23 +40,6 @@ const struct fl_op_def fl_ops_control[] = {
 			STRS("table_names"), BOOL("is_sparse", false)),
 	},
 	{
-		.type = "is_empty",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "less_equal",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
-	},
-	{
-		.type = "less_than",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
-	},
-	{
 		.type = "load",
 		.inputs = NO_SLOTS,
 		.outputs = SLOTS({ "Out", 0 }),
@@ -87,26 +52,6 @@ const struct fl_op_def fl_ops_control[] = {
 		.outputs = SLOTS({ "Out", FL_DUP }),
 		.attrs = ATTRS(BOOL("load_as_fp16", false), STR_REQ("file_path"),
 			BOOL("model_from_memory", false)),
-	},
-	{
-		.type = "logical_and",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "logical_not",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "logical_or",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "logical_xor",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
 	},
 	{
 		.type = "lookup_sparse_table",
@@ -189,12 +134,6 @@ const struct fl_op_def fl_ops_control[] = {
 			BOOL("remote_prefetch", false), INT("trainer_id", 0),
 			LONGS("height_sections", ""), STRS("epmap"), STRS("table_names"),
 			INTS("custom_neg_classes", "")),
-	},
-	{
-		.type = "not_equal",
-		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(INT("axis", -1), BOOL_IGN("force_cpu", false)),
 	},
 	{
 		.type = "one_hot",

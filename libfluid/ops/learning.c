@@ -35,25 +35,6 @@ const struct fl_op_def fl_ops_learning[] = {
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 	},
 	{
-		.type = "clip",
-		.inputs = SLOTS({ "X", 0 }, { "Min", FL_OPT }, { "Max", FL_OPT }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(FLOAT_REQ("min"), FLOAT_REQ("max")),
-	},
-	{
-		.type = "clip_by_norm",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-		.attrs = ATTRS(FLOAT_REQ("max_norm")),
-	},
-	{
-		.type = "clip_grad",
-		.inputs = SLOTS({ "Max", FL_OPT }, { "Min", FL_OPT }, { "Out@GRAD", 0 }, { "X", 0 },
-			{ "Out", FL_OPT }),
-		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
-		.attrs = ATTRS(FLOAT_REQ("min"), FLOAT_REQ("max")),
-	},
-	{
 		.type = "cos_sim",
 		.inputs = SLOTS({ "X", 0 }, { "Y", 0 }),
 		.outputs = SLOTS({ "Out", 0 }, { "XNorm", FL_MID }, { "YNorm", FL_MID }),

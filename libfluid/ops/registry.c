@@ -18,6 +18,8 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_vision,
 	fl_ops_learning,
 	fl_ops_tensor,
+	fl_ops_compare,
+	fl_ops_clip,
 };
 
 const struct fl_op_def *fl_op_at(size_t i)

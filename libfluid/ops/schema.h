@@ -44,7 +44,9 @@
 /* Each array ends with a NULL type. */
 extern const struct fl_op_def fl_ops_plumbing[], fl_ops_math[], fl_ops_elementwise[],
 	fl_ops_activation[], fl_ops_loss[], fl_ops_conv[], fl_ops_optimizer[], fl_ops_rpc[],
-	fl_ops_sequence[], fl_ops_control[], fl_ops_vision[], fl_ops_learning[], fl_ops_tensor[];
+	fl_ops_sequence[], fl_ops_control[], fl_ops_vision[], fl_ops_learning[], fl_ops_tensor[],
+	fl_ops_compare[],
+	fl_ops_clip[];
 
 /* Slots by name: position in the definition, and its first meta (NULL: absent). */
 struct fl_meta *fl_meta_named(const struct fl_infer *c, const char *slot);
@@ -77,5 +79,8 @@ enum fl_code fl_need_axis(const struct fl_infer *c, const char *attr, int rank, 
 enum fl_code fl_infer_grad(struct fl_infer *c, struct fl_err *err);
 /* The same without a LoD, for the operators of Fluid whose gradients do not pass one on. */
 enum fl_code fl_infer_grad_dims(struct fl_infer *c, struct fl_err *err);
+/* Functions of one tensor: Out looks like X, and X@GRAD like Out@GRAD. */
+enum fl_code fl_infer_act(struct fl_infer *c, struct fl_err *err);
+enum fl_code fl_infer_act_grad(struct fl_infer *c, struct fl_err *err);
 
 #endif

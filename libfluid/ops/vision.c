@@ -306,15 +306,5 @@ const struct fl_op_def fl_ops_vision[] = {
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(INTS_REQ("paddings"), FLOAT("pad_value", 0.0f)),
 	},
-	{
-		.type = "squared_l2_norm",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
-		.type = "squared_l2_norm_grad",
-		.inputs = SLOTS({ "Out@GRAD", 0 }, { "X", 0 }, { "Out", FL_OPT }),
-		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
-	},
 	{ .type = NULL },
 };
