@@ -102,6 +102,8 @@ lint: all
 	$(Q)scripts/lint
 golden:
 	$(Q)scripts/golden
+$(OUT)/bench_program: scripts/bench/program.c $(OUT)/libfluid.a
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $< $(OUT)/libfluid.a $(LDFLAGS) $(LIBS_C)
 bench: all
 	$(Q)scripts/bench/all
 demo:

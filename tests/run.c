@@ -13,6 +13,7 @@
 	XX(base)                                                                                   \
 	XX(json)                                                                                   \
 	XX(edit)                                                                                   \
+	XX(pack)                                                                                   \
 	XX(scan)                                                                                   \
 	XX(show)                                                                                   \
 	XX(diff)                                                                                   \

@@ -59,6 +59,8 @@ static fl_pb_op *sgd(struct fl_program *p, const char *type, const char *param, 
 struct model {
 	struct fl_program *main, *startup;
 	struct fl_transpile_opts opts;
+	struct fl_transpiler *made[16]; /* what the programs of roles share with */
+	size_t n_made;
 };
 
 static struct fl_program *make_startup(void)
@@ -98,10 +100,13 @@ static void make_model(struct model *m)
 	m->opts.pservers = ps;
 	m->opts.n_pservers = 2;
 	m->opts.trainers = 2;
+	m->n_made = 0;
 }
 
 static void free_model(struct model *m)
 {
+	while (m->n_made)
+		fl_transpiler_free(m->made[--m->n_made]);
 	fl_program_free(m->main);
 	fl_program_free(m->startup);
 }
@@ -115,7 +120,8 @@ static struct fl_role_programs trainer(struct model *m, int id)
 	ck_assert_msg(fl_transpiler_new(m->main, m->startup, &m->opts, &t, &err) == FL_OK, "%s",
 		err.msg);
 	ck_assert_msg(fl_transpile_trainer(t, id, &r, &err) == FL_OK, "%s", err.msg);
-	fl_transpiler_free(t);
+	ck_assert_uint_lt(m->n_made, 16);
+	m->made[m->n_made++] = t;
 	return r;
 }
 
@@ -128,7 +134,8 @@ static struct fl_role_programs pserver(struct model *m, size_t id)
 	ck_assert_msg(fl_transpiler_new(m->main, m->startup, &m->opts, &t, &err) == FL_OK, "%s",
 		err.msg);
 	ck_assert_msg(fl_transpile_pserver(t, id, &r, &err) == FL_OK, "%s", err.msg);
-	fl_transpiler_free(t);
+	ck_assert_uint_lt(m->n_made, 16);
+	m->made[m->n_made++] = t;
 	return r;
 }
 

@@ -21,6 +21,7 @@
 
 /* Roles are made in parallel; each needs memory for its programs, so not by more than these. */
 #define MAX_THREADS 4
+#define SMALL 5000 /* operators */
 
 struct output {
 	char *name;
@@ -138,10 +139,9 @@ static enum fl_code choose_roles(const struct roles *r, const struct opt_list *w
 }
 
 static enum fl_code run_jobs(const struct fl_transpiler *t, struct job *jobs, size_t n,
-	struct outputs *out, struct fl_err *err)
+	int threads, struct outputs *out, struct fl_err *err)
 {
-	int threads = fl_cpu_count() < MAX_THREADS ? fl_cpu_count() : MAX_THREADS;
-	struct fl_pool *pool = n > 2 && threads > 1 ? fl_pool_new(threads) : NULL;
+	struct fl_pool *pool = threads > 1 ? fl_pool_new(threads) : NULL;
 	struct work work = { t, jobs };
 
 	for (size_t i = 0; i < n; i++) {
@@ -163,14 +163,14 @@ static enum fl_code run_jobs(const struct fl_transpiler *t, struct job *jobs, si
 }
 
 static enum fl_code write_roles(const struct fl_transpiler *t, const struct roles *r,
-	const struct opt_list *wanted, struct outputs *out, struct fl_err *err)
+	const struct opt_list *wanted, int threads, struct outputs *out, struct fl_err *err)
 {
 	size_t n = wanted->n ? wanted->n : (size_t)r->opts.trainers + r->opts.n_pservers;
 	struct job *jobs = FL_NEW_N(struct job, n);
 	enum fl_code code = choose_roles(r, wanted, jobs, n, err);
 
 	if (code == FL_OK)
-		code = run_jobs(t, jobs, n, out, err);
+		code = run_jobs(t, jobs, n, n > 2 ? threads : 1, out, err);
 	fl_free(jobs);
 	if (code == FL_OK)
 		fl_plan_json(t, &add_output(out, fl_xstrdup("plan.json"))->bytes);
@@ -267,6 +267,14 @@ static void say(const struct fl_transpiler *t, const char *dir, size_t files)
 	fl_buf_release(&text);
 }
 
+/* Small programs are done before threads are there. */
+static int threads_for(const struct fl_program *main)
+{
+	int n = fl_cpu_count() < MAX_THREADS ? fl_cpu_count() : MAX_THREADS;
+
+	return main->pb->blocks[0]->n_ops < SMALL ? 1 : n;
+}
+
 static int transpile(const struct roles *r, const struct opt_list *wanted, const char *dir,
 	const struct fl_program *main, const struct fl_program *startup)
 {
@@ -277,7 +285,7 @@ static int transpile(const struct roles *r, const struct opt_list *wanted, const
 
 	if (code != FL_OK)
 		return term_fail(code == FL_EINVAL ? EXIT_USAGE : EXIT_FAILED, &err);
-	code = write_roles(t, r, wanted, &out, &err);
+	code = write_roles(t, r, wanted, threads_for(main), &out, &err);
 	if (code == FL_OK)
 		code = write_files(dir, &out, &err);
 	if (code == FL_OK)

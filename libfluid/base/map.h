@@ -39,7 +39,7 @@ void *fl_map_remove(struct fl_map *m, const char *key);
 	for (struct fl_map_entry *e = (m)->entries; e && e < (m)->entries + (m)->n; e++)           \
 		if (e->key)
 
-/* FNV-1a, 64 bit: the hash of the map, and of everything that must be the same on all machines. */
+/* FNV-1a, 64 bit: the hash of everything that must be the same on all machines. */
 uint64_t fl_hash(const void *data, size_t len);
 
 #endif

@@ -172,11 +172,6 @@ fl_pb_var *fl_copy_var(struct fl_program *prog, const fl_pb_var *var)
 	return fl_pb_copy(prog->arena, &var->base);
 }
 
-fl_pb_op *fl_copy_op(struct fl_program *prog, const fl_pb_op *op)
-{
-	return fl_pb_copy(prog->arena, &op->base);
-}
-
 void fl_push_var(struct fl_program *prog, fl_pb_block *block, fl_pb_var *var)
 {
 	block->vars = room_for_one(prog, &block->vars, block->vars, block->n_vars);
@@ -209,6 +204,39 @@ fl_pb_op *fl_new_op(struct fl_program *prog, const char *type)
 
 	paddle__framework__proto__op_desc__init(op);
 	op->type = fl_arena_strdup(prog->arena, type);
+	return op;
+}
+
+static fl_pb_slot **share_slots(struct fl_program *prog, fl_pb_slot *const *slots, size_t n)
+{
+	fl_pb_slot **copy = FL_ARENA_NEW_N(prog->arena, fl_pb_slot *, n);
+
+	for (size_t i = 0; i < n; i++) {
+		copy[i] = copy_bytes(prog, slots[i], sizeof **slots);
+		copy[i]->arguments = copy_bytes(prog, slots[i]->arguments,
+			slots[i]->n_arguments * sizeof *slots[i]->arguments);
+	}
+	return copy;
+}
+
+fl_pb_op *fl_share_op(struct fl_program *prog, const fl_pb_op *op)
+{
+	fl_pb_op *copy = fl_op_like(prog, op);
+
+	copy->inputs = share_slots(prog, op->inputs, op->n_inputs);
+	copy->n_inputs = op->n_inputs;
+	copy->outputs = share_slots(prog, op->outputs, op->n_outputs);
+	copy->n_outputs = op->n_outputs;
+	return copy;
+}
+
+fl_pb_op *fl_op_like(struct fl_program *prog, const fl_pb_op *like)
+{
+	fl_pb_op *op = copy_bytes(prog, like, sizeof *like);
+
+	op->attrs = copy_bytes(prog, like->attrs, like->n_attrs * sizeof *like->attrs);
+	op->inputs = op->outputs = NULL;
+	op->n_inputs = op->n_outputs = 0;
 	return op;
 }
 
@@ -257,19 +285,20 @@ void fl_op_set_output(struct fl_program *prog, fl_pb_op *op, const char *slot,
 
 fl_pb_attr *fl_op_set_attr(struct fl_program *prog, fl_pb_op *op, const char *name, int type)
 {
-	fl_pb_attr *a = NULL;
+	fl_pb_attr *a = FL_ARENA_NEW(prog->arena, fl_pb_attr);
+	size_t i = 0;
 
-	for (size_t i = 0; i < op->n_attrs && !a; i++)
-		if (!strcmp(op->attrs[i]->name, name))
-			a = op->attrs[i];
-	if (!a) {
-		a = FL_ARENA_NEW(prog->arena, fl_pb_attr);
-		op->attrs = one_longer(prog, op->attrs, op->n_attrs);
-		op->attrs[op->n_attrs++] = a;
-	}
 	paddle__framework__proto__op_desc__attr__init(a);
-	a->name = fl_arena_strdup(prog->arena, name);
 	a->type = (Paddle__Framework__Proto__AttrType)type;
+	while (i < op->n_attrs && strcmp(op->attrs[i]->name, name))
+		i++;
+	if (i == op->n_attrs) {
+		op->attrs = one_longer(prog, op->attrs, op->n_attrs++);
+		a->name = fl_arena_strdup(prog->arena, name);
+	} else {
+		a->name = op->attrs[i]->name;
+	}
+	op->attrs[i] = a;
 	return a;
 }
 
@@ -376,13 +405,14 @@ void fl_op_set_strs(struct fl_program *prog, fl_pb_op *op, const char *name,
 		a->strings[i] = bytes_of(prog, v[i]);
 }
 
-void fl_op_cut_list(fl_pb_op *op, const char *name, size_t from, size_t n)
+void fl_op_cut_list(struct fl_program *prog, fl_pb_op *op, const char *name, size_t from, size_t n)
 {
 	for (size_t i = 0; i < op->n_attrs; i++) {
-		fl_pb_attr *a = op->attrs[i];
+		fl_pb_attr *a;
 
-		if (strcmp(a->name, name))
+		if (strcmp(op->attrs[i]->name, name))
 			continue;
+		op->attrs[i] = a = copy_bytes(prog, op->attrs[i], sizeof *a);
 		switch ((int)a->type) {
 		case FL_ATTR_INTS: a->ints += from; a->n_ints = n; break;
 		case FL_ATTR_FLOATS: a->floats += from; a->n_floats = n; break;
@@ -395,6 +425,8 @@ void fl_op_cut_list(fl_pb_op *op, const char *name, size_t from, size_t n)
 	}
 }
 
+#define FEW_ATTRS 64
+
 static int by_name(const void *x, const void *y)
 {
 	const fl_pb_attr *const *a = x, *const *b = y;
@@ -404,6 +436,16 @@ static int by_name(const void *x, const void *y)
 
 void fl_op_sort_attrs(fl_pb_op *op)
 {
-	if (op->n_attrs > 1)
+	if (op->n_attrs > FEW_ATTRS) {
 		qsort(op->attrs, op->n_attrs, sizeof *op->attrs, by_name);
+		return;
+	}
+	for (size_t i = 1; i < op->n_attrs; i++) { /* most lists are nearly sorted */
+		fl_pb_attr *a = op->attrs[i];
+		size_t at = i;
+
+		for (; at && strcmp(op->attrs[at - 1]->name, a->name) > 0; at--)
+			op->attrs[at] = op->attrs[at - 1];
+		op->attrs[at] = a;
+	}
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "desc/copy.h"
+#include "desc/pack.h"
 #include "desc/query.h"
 #include "desc/scan.h"
 
@@ -152,13 +153,7 @@ void fl_program_free(struct fl_program *prog)
 
 void fl_program_pack(const struct fl_program *prog, struct fl_buf *out)
 {
-	size_t n = paddle__framework__proto__program_desc__get_packed_size(prog->pb);
-	uint8_t *p = (uint8_t *)fl_buf_reserve(out, n);
-
-	if (paddle__framework__proto__program_desc__pack(prog->pb, p) != n)
-		FL_BUG("packed size differs");
-	out->len += n;
-	out->data[out->len] = 0;
+	fl_pb_pack(&prog->pb->base, prog->shared, out);
 }
 
 enum fl_code fl_program_save(const struct fl_program *prog, const char *path, struct fl_err *err)

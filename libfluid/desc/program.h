@@ -18,6 +18,7 @@ struct fl_program {
 	struct fl_arena *arena; /* owned; holds pb and all that is added to it */
 	fl_pb_program *pb;
 	struct fl_program_lists *lists; /* edit.c: room left in lists that grow; in the arena */
+	const struct fl_shared *shared; /* pack.h: what it shares with others, borrowed; or NULL */
 };
 
 /* Parses a serialized ProgramDesc; the bytes are not needed afterwards. `name` is used in messages.

@@ -314,8 +314,10 @@ enum fl_code tp_analyze(struct fl_transpiler *t, struct fl_err *err)
 	return FL_OK;
 }
 
-void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out)
+static void find_optimizer_vars(struct fl_transpiler *t)
 {
+	struct fl_map *out = &t->optimizer_vars;
+
 	for (size_t k = 0; k < t->opt.n; k++) {
 		const fl_pb_op *op = t->block->ops[t->opt.at[k]];
 
@@ -328,5 +330,39 @@ void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out)
 
 		for (size_t i = 0; i < fl_attr_len(op, FL_ATTR_ROLE_VAR); i++)
 			fl_map_remove(out, fl_attr_str_at(op, FL_ATTR_ROLE_VAR, i));
+	}
+}
+
+static bool names_any(const struct fl_map *names, fl_pb_slot *const *slots, size_t n)
+{
+	for (size_t s = 0; s < n; s++)
+		for (size_t a = 0; a < slots[s]->n_arguments; a++)
+			if (fl_map_has(names, slots[s]->arguments[a]))
+				return true;
+	return false;
+}
+
+static bool role_names_any(const struct fl_map *names, const fl_pb_op *op)
+{
+	for (size_t i = 0; i < fl_attr_len(op, FL_ATTR_ROLE_VAR); i++)
+		if (fl_map_has(names, fl_attr_str_at(op, FL_ATTR_ROLE_VAR, i)))
+			return true;
+	return false;
+}
+
+void tp_index_changes(struct fl_transpiler *t)
+{
+	const struct fl_map *names = &t->first_grads;
+
+	find_optimizer_vars(t);
+	tp_suffixed_grads(t, t->arena, 0, &t->first_grads);
+	for (size_t i = 0; names->live && i < t->block->n_ops; i++) {
+		const fl_pb_op *op = t->block->ops[i];
+
+		if (t->kind[i] != TP_OPT && t->kind[i] != TP_LR &&
+			(names_any(names, op->inputs, op->n_inputs) ||
+				names_any(names, op->outputs, op->n_outputs) ||
+				role_names_any(names, op)))
+			tp_list_add(&t->renamed, i);
 	}
 }

@@ -2,6 +2,7 @@
  * A program under construction: variables of block 0 by name, numbered control variables, and the
  * attributes that Fluid's front end gives to every operator it makes.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,35 @@ void tp_builder_init(struct tp_builder *b, struct fl_program *prog)
 	b->prog = prog;
 	b->block = prog->pb->blocks[0];
 	b->controls = 0;
-	fl_index_vars(b->block, &b->vars);
+	b->base = NULL;
+	memset(b->likes, 0, sizeof b->likes);
+	fl_map_init(&b->vars);
+}
+
+void tp_builder_share(struct tp_builder *b, const struct fl_shared *shared,
+	const struct fl_map *vars)
+{
+	tp_builder_init(b, fl_shared_program(shared));
+	b->base = vars;
+}
+
+fl_pb_op *tp_own_op(struct tp_builder *b, size_t i)
+{
+	if (b->prog->shared && fl_shared_has(b->prog->shared, b->block->ops[i]))
+		b->block->ops[i] = fl_share_op(b->prog, b->block->ops[i]);
+	return b->block->ops[i];
+}
+
+void tp_index_var(struct tp_builder *b, const char *name, fl_pb_var *var)
+{
+	fl_map_put(&b->vars, name, var);
+}
+
+void tp_sort_attrs(struct tp_builder *b)
+{
+	for (size_t i = 0; i < b->block->n_ops; i++)
+		if (!b->prog->shared || !fl_shared_has(b->prog->shared, b->block->ops[i]))
+			fl_op_sort_attrs(b->block->ops[i]);
 }
 
 void tp_builder_release(struct tp_builder *b)
@@ -25,7 +54,9 @@ void tp_builder_release(struct tp_builder *b)
 
 fl_pb_var *tp_var(const struct tp_builder *b, const char *name)
 {
-	return fl_map_get(&b->vars, name);
+	fl_pb_var *v = fl_map_get(&b->vars, name);
+
+	return v || !b->base || fl_map_has(&b->vars, name) ? v : fl_map_get(b->base, name);
 }
 
 fl_pb_var *tp_make_var(struct tp_builder *b, const char *name, const fl_pb_var *like,
@@ -41,7 +72,7 @@ fl_pb_var *tp_make_var(struct tp_builder *b, const char *name, const fl_pb_var *
 		fl_var_set_tensor(b->prog, v, (int)t->data_type, dims ? dims : t->dims,
 			dims ? rank : t->n_dims, lod_level);
 	fl_var_set_persistable(v, persistable);
-	fl_map_put(&b->vars, name, v);
+	tp_index_var(b, name, v);
 	return v;
 }
 
@@ -71,7 +102,7 @@ const char *tp_control_var(struct tp_builder *b)
 		snprintf(name, sizeof name, FL_CONTROL_VAR "@%d", b->controls++);
 	while (tp_var(b, name));
 	v = fl_add_var(b->prog, b->block, name, FL_LOD_TENSOR);
-	fl_map_put(&b->vars, name, v);
+	tp_index_var(b, name, v);
 	return v->name;
 }
 
@@ -83,7 +114,7 @@ void tp_drop_vars(struct tp_builder *b, const struct fl_map *names)
 		fl_pb_var *v = b->block->vars[i];
 
 		if (fl_map_has(names, v->name))
-			fl_map_remove(&b->vars, v->name);
+			tp_index_var(b, v->name, NULL);
 		else
 			b->block->vars[kept++] = v;
 	}
@@ -142,34 +173,77 @@ void tp_set_role_var(struct tp_builder *b, fl_pb_op *op, const char *param, cons
 	fl_op_set_strs(b->prog, op, FL_ATTR_ROLE_VAR, pair, 2);
 }
 
-fl_pb_op *tp_op_send(struct tp_builder *b, const char *const *x, size_t n, const char *out)
-{
-	fl_pb_op *op = tp_op(b, "send", FL_ROLE_RPC);
+/*
+ * What there are thousands of in a program is made from a first one, whose attributes they point to: an
+ * attribute takes 250 bytes.
+ */
+enum { LIKE_SEND, LIKE_RECV, LIKE_CONCAT, LIKE_SPLIT, LIKE_SUM, LIKE_SCALE };
 
-	fl_op_set_input(b->prog, op, "X", x, n);
-	fl_op_set_output(b->prog, op, "Out", &out, 1);
+static fl_pb_op *first(struct tp_builder *b, int like, const char *type, int role)
+{
+	static_assert(LIKE_SCALE < TP_LIKES, "every kind has a place");
+	return b->likes[like] = tp_op(b, type, role);
+}
+
+static fl_pb_op *another(struct tp_builder *b, int like, int role)
+{
+	fl_pb_op *op = fl_op_like(b->prog, b->likes[like]);
+
+	if (fl_op_role(op) != role)
+		fl_op_set_int(b->prog, op, FL_ATTR_ROLE, role);
+	return op;
+}
+
+static void first_send(struct tp_builder *b)
+{
+	fl_pb_op *op = first(b, LIKE_SEND, "send", FL_ROLE_RPC);
+
 	fl_op_set_int(b->prog, op, "trainer_id", 0);
 	fl_op_set_longs(b->prog, op, "sections", NULL, 0);
 	fl_op_set_strs(b->prog, op, "send_varnames", NULL, 0);
 	fl_op_set_int(b->prog, op, "num", 0);
 	fl_op_set_bool(b->prog, op, "merge_add", false);
 	fl_op_set_bool(b->prog, op, "use_send_handler", true);
+	fl_op_sort_attrs(op);
+}
+
+fl_pb_op *tp_op_send(struct tp_builder *b, const char *const *x, size_t n, const char *out)
+{
+	fl_pb_op *op;
+
+	if (!b->likes[LIKE_SEND])
+		first_send(b);
+	op = another(b, LIKE_SEND, FL_ROLE_RPC);
+	fl_op_set_input(b->prog, op, "X", x, n);
+	fl_op_set_output(b->prog, op, "Out", &out, 1);
 	return op;
 }
 
-fl_pb_op *tp_op_recv(struct tp_builder *b, const char *dep, const char *const *out, size_t n,
-	const char *const *epmap, size_t n_ep, int trainer_id)
+static void first_recv(struct tp_builder *b, int trainer_id)
 {
-	fl_pb_op *op = tp_op(b, "recv", FL_ROLE_RPC);
+	fl_pb_op *op = first(b, LIKE_RECV, "recv", FL_ROLE_RPC);
 
-	fl_op_set_input(b->prog, op, "X", &dep, dep ? 1 : 0);
-	fl_op_set_output(b->prog, op, "Out", out, n);
-	fl_op_set_strs(b->prog, op, "epmap", epmap, n_ep);
 	fl_op_set_int(b->prog, op, "trainer_id", trainer_id);
 	fl_op_set_bool(b->prog, op, "with_barrier", true);
 	fl_op_set_strs(b->prog, op, "varnames", NULL, 0);
 	fl_op_set_strs(b->prog, op, "recv_varnames", NULL, 0);
 	fl_op_set_int(b->prog, op, "do_not_run", 0);
+	fl_op_sort_attrs(op);
+}
+
+fl_pb_op *tp_op_recv(struct tp_builder *b, const char *dep, const char *const *out, size_t n,
+	const char *const *epmap, size_t n_ep, int trainer_id)
+{
+	fl_pb_op *op;
+
+	if (!b->likes[LIKE_RECV])
+		first_recv(b, trainer_id);
+	op = another(b, LIKE_RECV, FL_ROLE_RPC);
+	fl_op_set_input(b->prog, op, "X", &dep, dep ? 1 : 0);
+	fl_op_set_output(b->prog, op, "Out", out, n);
+	fl_op_set_strs(b->prog, op, "epmap", epmap, n_ep);
+	if (fl_attr_int(op, "trainer_id", 0) != trainer_id)
+		fl_op_set_int(b->prog, op, "trainer_id", trainer_id);
 	return op;
 }
 
@@ -207,13 +281,18 @@ fl_pb_op *tp_op_fetch_barrier(struct tp_builder *b, const char *x, const char *c
 fl_pb_op *tp_op_concat(struct tp_builder *b, const char *const *x, size_t n, const char *out,
 	int role)
 {
-	fl_pb_op *op = tp_op(b, "concat", role);
+	fl_pb_op *op = b->likes[LIKE_CONCAT];
 
+	if (!op) {
+		op = first(b, LIKE_CONCAT, "concat", role);
+		fl_op_set_int(b->prog, op, "axis", 0);
+		fl_op_set_bool(b->prog, op, "use_mkldnn", false);
+		fl_op_set_bool(b->prog, op, "use_quantizer", false);
+		fl_op_sort_attrs(op);
+	}
+	op = another(b, LIKE_CONCAT, role);
 	fl_op_set_input(b->prog, op, "X", x, n);
 	fl_op_set_output(b->prog, op, "Out", &out, 1);
-	fl_op_set_int(b->prog, op, "axis", 0);
-	fl_op_set_bool(b->prog, op, "use_mkldnn", false);
-	fl_op_set_bool(b->prog, op, "use_quantizer", false);
 	return op;
 }
 
@@ -221,11 +300,15 @@ fl_pb_op *tp_op_split(struct tp_builder *b, const fl_pb_var *grad, const char *c
 	const struct tp_pair *pair)
 {
 	bool sparse = (int)grad->type->type == FL_SELECTED_ROWS;
-	fl_pb_op *op = tp_op(b, sparse ? "split_selected_rows" : "split_byref", FL_ROLE_DIST);
+	fl_pb_op *op;
 	int32_t *rows = FL_ARENA_NEW_N(b->prog->arena, int32_t, pair->n);
 	int64_t *longs = FL_ARENA_NEW_N(b->prog->arena, int64_t, pair->n);
 	const char *name = grad->name;
 
+	if (!b->likes[LIKE_SPLIT])
+		fl_op_set_int(b->prog, first(b, LIKE_SPLIT, "split_byref", FL_ROLE_DIST), "num", 0);
+	op = sparse ? tp_op(b, "split_selected_rows", FL_ROLE_DIST)
+		    : another(b, LIKE_SPLIT, FL_ROLE_DIST);
 	for (size_t i = 0; i < pair->n; i++) {
 		longs[i] = pair->blocks[i].rows;
 		rows[i] = (int32_t)longs[i];
@@ -237,29 +320,38 @@ fl_pb_op *tp_op_split(struct tp_builder *b, const fl_pb_var *grad, const char *c
 		return op;
 	}
 	fl_op_set_ints(b->prog, op, "sections", rows, pair->n);
-	fl_op_set_int(b->prog, op, "num", 0);
 	return op;
 }
 
 fl_pb_op *tp_op_sum(struct tp_builder *b, const char *const *x, size_t n, const char *out)
 {
-	fl_pb_op *op = tp_op(b, "sum", FL_ROLE_FORWARD);
+	fl_pb_op *op = b->likes[LIKE_SUM];
 
+	if (!op) {
+		op = first(b, LIKE_SUM, "sum", FL_ROLE_FORWARD);
+		fl_op_set_bool(b->prog, op, "use_mkldnn", false);
+		fl_op_sort_attrs(op);
+	}
+	op = another(b, LIKE_SUM, FL_ROLE_FORWARD);
 	fl_op_set_input(b->prog, op, "X", x, n);
 	fl_op_set_output(b->prog, op, "Out", &out, 1);
-	fl_op_set_bool(b->prog, op, "use_mkldnn", false);
 	return op;
 }
 
 fl_pb_op *tp_op_scale(struct tp_builder *b, const char *x, float scale)
 {
-	fl_pb_op *op = tp_op(b, "scale", FL_ROLE_FORWARD);
+	fl_pb_op *op = b->likes[LIKE_SCALE];
 
+	if (!op) {
+		op = first(b, LIKE_SCALE, "scale", FL_ROLE_FORWARD);
+		fl_op_set_float(b->prog, op, "bias", 0);
+		fl_op_set_bool(b->prog, op, "bias_after_scale", true);
+		fl_op_sort_attrs(op);
+	}
+	op = another(b, LIKE_SCALE, FL_ROLE_FORWARD);
 	fl_op_set_input(b->prog, op, "X", &x, 1);
 	fl_op_set_output(b->prog, op, "Out", &x, 1);
 	fl_op_set_float(b->prog, op, "scale", scale);
-	fl_op_set_float(b->prog, op, "bias", 0);
-	fl_op_set_bool(b->prog, op, "bias_after_scale", true);
 	return op;
 }
 

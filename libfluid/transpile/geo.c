@@ -41,7 +41,7 @@ static void delta_var(struct tp_builder *b, const struct tp_pair *p, const char 
 	v = fl_add_var(b->prog, b->block, name, p->remote ? FL_SELECTED_ROWS : FL_LOD_TENSOR);
 	fl_var_set_tensor(b->prog, v, (int)t->data_type, dims, t->n_dims, 0);
 	fl_var_set_persistable(v, false);
-	fl_map_put(&b->vars, name, v);
+	tp_index_var(b, name, v);
 }
 
 static void whole_delta(struct tp_builder *b, const struct tp_pair *p)
@@ -72,7 +72,7 @@ static void send_ids(const struct fl_transpiler *t, struct tp_builder *b)
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->lookups.n; i++) {
-		fl_pb_op *op = b->block->ops[t->lookups.at[i]];
+		fl_pb_op *op = tp_own_op(b, t->lookups.at[i]);
 		const char *w = fl_op_in(op, "W", 0);
 
 		fl_op_set_bool(b->prog, op, "remote_prefetch", false);
@@ -88,7 +88,7 @@ enum fl_code tp_geo_trainer(const struct fl_transpiler *t, struct fl_program **o
 {
 	struct tp_builder b;
 
-	tp_builder_init(&b, fl_program_clone(t->main));
+	tp_builder_share(&b, t->main_shared, &t->vars);
 	for (size_t i = 0; i < t->n_pairs; i++) {
 		const struct tp_pair *p = &t->pairs[i];
 
@@ -102,10 +102,9 @@ enum fl_code tp_geo_trainer(const struct fl_transpiler *t, struct fl_program **o
 	for (size_t i = 0; i < t->block->n_ops; i++)
 		if (t->kind[i] == TP_CLIP &&
 			strstr(fl_attr_str(t->block->ops[i], FL_ATTR_NAMESCOPE, ""), "@CLIP"))
-			fl_op_set_int(b.prog, b.block->ops[i], FL_ATTR_ROLE, FL_ROLE_BACKWARD);
+			fl_op_set_int(b.prog, tp_own_op(&b, i), FL_ATTR_ROLE, FL_ROLE_BACKWARD);
 	send_ids(t, &b);
-	for (size_t i = 0; i < b.block->n_ops; i++)
-		fl_op_sort_attrs(b.block->ops[i]);
+	tp_sort_attrs(&b);
 	tp_builder_release(&b);
 	*out = b.prog;
 	return FL_OK;
@@ -119,7 +118,7 @@ void tp_geo_startup(const struct fl_transpiler *t, struct tp_builder *b)
 	for (size_t i = 0; i < t->n_pairs; i++)
 		whole_delta(b, &t->pairs[i]);
 	if (!tp_var(b, init))
-		fl_map_put(&b->vars, init, fl_add_var(b->prog, b->block, init, FL_LOD_TENSOR));
+		tp_index_var(b, init, fl_add_var(b->prog, b->block, init, FL_LOD_TENSOR));
 	fl_push_op(b->prog, b->block, send_op(b, &init, &init, 1));
 }
 

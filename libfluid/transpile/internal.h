@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "desc/names.h"
+#include "desc/pack.h"
 #include "transpile/transpile.h"
 
 /* What becomes of an operator of block 0. */
@@ -62,8 +63,13 @@ struct fl_transpiler {
 	int dist_mode;	/* listen_and_serv's distributed_mode */
 
 	const struct fl_program *main, *startup;
-	const fl_pb_block *block;    /* main's block 0 */
+	struct fl_shared *main_shared, *startup_shared; /* what trainers' programs have in common */
+	const fl_pb_block *block;    /* main's block 0, the shared copy */
 	struct fl_map vars;	     /* its variables */
+	struct fl_map startup_vars;  /* the startup program's, the shared copies */
+	struct fl_map optimizer_vars; /* those that only optimizers read (spec section 9) */
+	struct fl_map first_grads;   /* gradients renamed in trainer 0's program -> their names */
+	struct tp_list renamed;	     /* operators that stay and name a gradient that is renamed */
 	struct fl_map inits;	     /* startup's block 0: name -> struct tp_list of its operators */
 	unsigned char *kind;	     /* by operator: enum tp_kind */
 	struct tp_list opt, lr;	     /* TP_OPT and TP_LR operators in order */
@@ -120,16 +126,29 @@ int64_t tp_dtype_size(int dtype);
 
 /* ---- building programs ------------------------------------------------------------------------ */
 
+#define TP_LIKES 8
+
 /* A program under construction with an index of block 0's variables. */
 struct tp_builder {
 	struct fl_program *prog;
 	fl_pb_block *block;
-	struct fl_map vars;
-	int controls; /* control variables so far */
+	struct fl_map vars;	   /* what differs from `base`; NULL: dropped */
+	const struct fl_map *base; /* the variables of a shared block, borrowed; NULL: none */
+	int controls;		   /* control variables so far */
+	fl_pb_op *likes[TP_LIKES]; /* builder.c: whose attributes those like them share; NULL: none yet */
 };
 
-/* Takes over `prog`. */
+/* Takes over `prog`, which has no variables yet. */
 void tp_builder_init(struct tp_builder *b, struct fl_program *prog);
+/* A program that shares operators and variables (`vars`: an index of these) with others. */
+void tp_builder_share(struct tp_builder *b, const struct fl_shared *shared,
+	const struct fl_map *vars);
+/* Operator i of block 0, made the program's own, so that it may be changed. */
+fl_pb_op *tp_own_op(struct tp_builder *b, size_t i);
+/* Puts a variable into the index. */
+void tp_index_var(struct tp_builder *b, const char *name, fl_pb_var *var);
+/* Sorts the attributes of the program's own operators; those of shared ones are. */
+void tp_sort_attrs(struct tp_builder *b);
 /* Frees the index, not the program. */
 void tp_builder_release(struct tp_builder *b);
 fl_pb_var *tp_var(const struct tp_builder *b, const char *name);
@@ -175,14 +194,15 @@ const char **tp_part_names(struct fl_program *prog, const struct tp_pair *pair);
 const char **tp_endpoints_of(const struct fl_transpiler *t, struct fl_program *prog,
 	const struct tp_pair *pair);
 
-/* The gradients that are renamed in a trainer's program -> their names there. Release the map. */
-void tp_suffixed_grads(const struct fl_transpiler *t, struct fl_program *prog, int trainer,
+/* The gradients that are renamed in a trainer's program -> their names there, in the arena. Release
+ * the map. */
+void tp_suffixed_grads(const struct fl_transpiler *t, struct fl_arena *arena, int trainer,
 	struct fl_map *names);
 /* Renames in op_role_var. */
 void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_map *names);
 
-/* Variables that only optimizers read, so that trainers have no use for them (spec section 9). */
-void tp_optimizer_vars(const struct fl_transpiler *t, struct fl_map *out);
+/* Fills t->optimizer_vars, t->first_grads, t->renamed. */
+void tp_index_changes(struct fl_transpiler *t);
 
 /* defaults.c: what Fluid's front end does to an operator that it copies: name scope, defaults, types. */
 void tp_complete(struct fl_program *prog, fl_pb_op *op);

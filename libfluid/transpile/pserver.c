@@ -21,7 +21,6 @@ struct server {
 	size_t id;
 	struct tp_builder b;
 	struct fl_map args;   /* names of parameters and gradients -> names of the owned parts */
-	struct fl_map grads;  /* gradients renamed in trainer 0's program, for op_role_var */
 	struct tp_list blocks;	/* optimize_blocks */
 	const char **inputs;  /* X of listen_and_serv */
 	size_t n_inputs;
@@ -107,17 +106,17 @@ static enum fl_code move_args(struct server *s, size_t op, fl_pb_slot **slots, s
 			const char *to;
 
 			FL_TRY(here(s, op, slots[i]->arguments[k], &to, err));
-			slots[i]->arguments[k] = fl_arena_strdup(s->b.prog->arena, to);
+			slots[i]->arguments[k] = (char *)(uintptr_t)to;
 		}
 	return FL_OK;
 }
 
 static fl_pb_op *copy_op(struct server *s, const fl_pb_op *op)
 {
-	fl_pb_op *copy = fl_copy_op(s->b.prog, op);
+	fl_pb_op *copy = fl_share_op(s->b.prog, op);
 
 	tp_complete(s->b.prog, copy);
-	tp_rename_role_var(s->b.prog, copy, &s->grads);
+	tp_rename_role_var(s->b.prog, copy, &s->t->first_grads);
 	return copy;
 }
 
@@ -472,10 +471,8 @@ enum fl_code tp_pserver_main(const struct fl_transpiler *t, size_t server, struc
 	tp_builder_init(&s.b, fl_program_new(tp_version(t)));
 	fl_map_init(&s.args);
 	s.copied = fl_program_alloc(s.b.prog, t->main->pb->n_blocks + 1);
-	tp_suffixed_grads(t, s.b.prog, 0, &s.grads);
 	code = write_server(&s, err);
 	fl_map_release(&s.args);
-	fl_map_release(&s.grads);
 	tp_list_release(&s.blocks);
 	tp_builder_release(&s.b);
 	if (code == FL_OK)

@@ -123,10 +123,10 @@ static void start_counters(const struct fl_transpiler *t, struct tp_builder *b)
 		return;
 	counter = fl_map_get(&t->vars, t->counter);
 	for (size_t i = 0; i < n_old; i++) {
-		fl_pb_op *op = b->block->ops[i];
+		const fl_pb_op *op = b->block->ops[i];
 
 		if (!strcmp(op->type, "fill_constant") && fl_op_writes(op, t->counter))
-			fl_op_set_float(b->prog, op, "value", (float)-t->opts.trainers);
+			fl_op_set_float(b->prog, tp_own_op(b, i), "value", (float)-t->opts.trainers);
 	}
 	ops = FL_NEW_N(fl_pb_op *, n_old + n + 1);
 	for (size_t i = 0; i < n; i++) {
@@ -144,13 +144,8 @@ static void start_counters(const struct fl_transpiler *t, struct tp_builder *b)
 
 static void drop_optimizer_inits(const struct fl_transpiler *t, struct tp_builder *b)
 {
-	struct fl_map vars;
-
-	fl_map_init(&vars);
-	tp_optimizer_vars(t, &vars);
-	drop_writers(b, &vars);
-	tp_drop_vars(b, &vars);
-	fl_map_release(&vars);
+	drop_writers(b, &t->optimizer_vars);
+	tp_drop_vars(b, &t->optimizer_vars);
 }
 
 enum fl_code tp_trainer_startup(const struct fl_transpiler *t, int trainer,
@@ -159,7 +154,7 @@ enum fl_code tp_trainer_startup(const struct fl_transpiler *t, int trainer,
 	struct tp_builder b;
 	enum fl_code code = FL_OK;
 
-	tp_builder_init(&b, fl_program_clone(t->startup));
+	tp_builder_share(&b, t->startup_shared, &t->startup_vars);
 	start_counters(t, &b);
 	fetch_all(t, &b, trainer);
 	if (t->opts.mode == FL_MODE_GEO) {
@@ -168,8 +163,7 @@ enum fl_code tp_trainer_startup(const struct fl_transpiler *t, int trainer,
 		drop_optimizer_inits(t, &b);
 		code = fake_tables(t, &b, err);
 	}
-	for (size_t i = 0; i < b.block->n_ops; i++)
-		fl_op_sort_attrs(b.block->ops[i]);
+	tp_sort_attrs(&b);
 	tp_builder_release(&b);
 	if (code == FL_OK)
 		*out = b.prog;
@@ -256,7 +250,7 @@ static enum fl_code cut_values(struct server *s, size_t at, fl_pb_op *op, const 
 				"startup program, block 0, op %zu 'assign_value': %zu values are not "
 				"enough for '%s'", at, n, param);
 		if (n)
-			fl_op_cut_list(op, lists[i], (size_t)b->offset, (size_t)b->numel);
+			fl_op_cut_list(s->b.prog, op, lists[i], (size_t)b->offset, (size_t)b->numel);
 	}
 	dims = FL_ARENA_NEW_N(s->b.prog->arena, int32_t, shape->n_dims);
 	for (size_t i = 0; i < shape->n_dims; i++)
@@ -267,7 +261,7 @@ static enum fl_code cut_values(struct server *s, size_t at, fl_pb_op *op, const 
 
 static enum fl_code copy_init(struct server *s, size_t at, const fl_pb_op *from, struct fl_err *err)
 {
-	fl_pb_op *op = fl_copy_op(s->b.prog, from);
+	fl_pb_op *op = fl_share_op(s->b.prog, from);
 	const char *out;
 	const fl_pb_tensor *shape;
 

@@ -191,7 +191,7 @@ static void table_var(const struct fl_transpiler *t, struct tp_builder *b)
 
 	fl_var_set_tensor(b->prog, v, (int)w->data_type, dims, 2, 0);
 	fl_var_set_persistable(v, true);
-	fl_map_put(&b->vars, v->name, v);
+	tp_index_var(b, v->name, v);
 }
 
 /* What the server receives: one a trainer, summed but not averaged, or just one. */
@@ -262,7 +262,7 @@ static void checkpoint(const struct fl_transpiler *t, struct tp_builder *b, fl_p
 	fl_pb_var *path = fl_add_var(b->prog, b->block, PATH_VAR, FL_RAW);
 
 	fl_var_set_persistable(path, true);
-	fl_map_put(&b->vars, path->name, path);
+	tp_index_var(b, path->name, path);
 	fl_op_set_input(b->prog, op, "X", &t->table->param, 1);
 	fl_op_set_bool(b->prog, op, "overwrite", true);
 	fl_op_set_bool(b->prog, op, "save_as_fp16", false);

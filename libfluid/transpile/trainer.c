@@ -61,9 +61,8 @@ static const char *grad_name(const struct trainer *w, const struct tp_pair *p)
 	return p->split ? p->grad : suffixed(w, p->grad);
 }
 
-static void rename_args(struct trainer *w, const struct fl_map *names, fl_pb_slot **slots, size_t n)
+static void rename_args(const struct fl_map *names, fl_pb_slot **slots, size_t n)
 {
-	(void)w;
 	for (size_t s = 0; s < n; s++)
 		for (size_t a = 0; a < slots[s]->n_arguments; a++) {
 			char *to = fl_map_get(names, slots[s]->arguments[a]);
@@ -93,15 +92,15 @@ void tp_rename_role_var(struct fl_program *prog, fl_pb_op *op, const struct fl_m
 		fl_op_set_strs(prog, op, FL_ATTR_ROLE_VAR, v, n);
 }
 
-void tp_suffixed_grads(const struct fl_transpiler *t, struct fl_program *prog, int trainer,
+void tp_suffixed_grads(const struct fl_transpiler *t, struct fl_arena *arena, int trainer,
 	struct fl_map *names)
 {
 	fl_map_init(names);
 	for (size_t i = 0; t->suffix && i < t->n_pairs; i++)
 		if (!t->pairs[i].split) {
-			const char *to = tp_trainer_name(prog, t->pairs[i].grad, trainer);
-
-			fl_map_put(names, t->pairs[i].grad, (void *)(uintptr_t)to);
+			fl_map_put(names, t->pairs[i].grad,
+				fl_arena_strfmt(arena, "%s" FL_TRAINER_INFIX "%d",
+					t->pairs[i].grad, trainer));
 		}
 }
 
@@ -109,21 +108,26 @@ static void rename_grads(struct trainer *w)
 {
 	struct fl_map names;
 
-	tp_suffixed_grads(w->t, w->b.prog, w->id, &names);
-	for (size_t i = 0; names.live && i < w->b.block->n_ops; i++) {
-		fl_pb_op *op = w->b.block->ops[i];
+	tp_suffixed_grads(w->t, w->b.prog->arena, w->id, &names);
+	for (size_t i = 0; i < w->t->renamed.n; i++) {
+		fl_pb_op *op = tp_own_op(&w->b, w->t->renamed.at[i]);
 
-		rename_args(w, &names, op->inputs, op->n_inputs);
-		rename_args(w, &names, op->outputs, op->n_outputs);
+		rename_args(&names, op->inputs, op->n_inputs);
+		rename_args(&names, op->outputs, op->n_outputs);
 		tp_rename_role_var(w->b.prog, op, &names);
 	}
-	FL_MAP_EACH(e, &names)
-	{
-		fl_pb_var *v = tp_var(&w->b, e->key);
+	for (size_t i = 0; names.live && i < w->b.block->n_vars; i++) {
+		const fl_pb_var *old = w->b.block->vars[i];
+		char *to = fl_map_get(&names, old->name);
+		fl_pb_var *v;
 
-		v->name = e->value;
-		fl_map_remove(&w->b.vars, e->key);
-		fl_map_put(&w->b.vars, v->name, v);
+		if (!to)
+			continue;
+		v = fl_copy_var(w->b.prog, old);
+		v->name = to;
+		w->b.block->vars[i] = v;
+		tp_index_var(&w->b, old->name, NULL);
+		tp_index_var(&w->b, to, v);
 	}
 	fl_map_release(&names);
 }
@@ -279,7 +283,7 @@ static enum fl_code fetch_rows(struct trainer *w, const struct tp_pair *p, const
 
 	if (!strcmp(w->t->block->ops[ops[0]]->type, "nce")) {
 		for (size_t i = 0; i < n; i++)
-			tp_set_rows_of(w->t, &w->b, w->b.block->ops[ops[i]], p, "epmap", w->id);
+			tp_set_rows_of(w->t, &w->b, tp_own_op(&w->b, ops[i]), p, "epmap", w->id);
 		return FL_OK;
 	}
 	r = tp_reach_of(w->t, ops, n);
@@ -380,27 +384,23 @@ static void flatten(struct trainer *w)
 		n = put_groups(w->after[i + 1], ops, n);
 	}
 	n = put_groups(w->after[n_old + 1], ops, n);
-	for (size_t i = 0; i < n; i++)
-		fl_op_sort_attrs(ops[i]);
 	fl_set_ops(w->b.prog, w->b.block, ops, n);
+	tp_sort_attrs(&w->b);
 	fl_free(ops);
 }
 
 static void drop_optimizers(struct trainer *w)
 {
 	const struct fl_transpiler *t = w->t;
-	struct fl_map vars;
 
 	for (size_t i = 0; i < t->block->n_ops; i++) {
 		if (t->kind[i] == TP_OPT || t->kind[i] == TP_LR)
 			w->dropped[i] = true;
 		if (t->kind[i] == TP_CLIP)
-			fl_op_set_int(w->b.prog, w->b.block->ops[i], FL_ATTR_ROLE, FL_ROLE_BACKWARD);
+			fl_op_set_int(w->b.prog, tp_own_op(&w->b, i), FL_ATTR_ROLE,
+				FL_ROLE_BACKWARD);
 	}
-	fl_map_init(&vars);
-	tp_optimizer_vars(t, &vars);
-	tp_drop_vars(&w->b, &vars);
-	fl_map_release(&vars);
+	tp_drop_vars(&w->b, &t->optimizer_vars);
 }
 
 static enum fl_code write_trainer(struct trainer *w, struct fl_err *err)
@@ -427,7 +427,7 @@ enum fl_code tp_trainer_main(const struct fl_transpiler *t, int trainer, struct 
 	struct trainer w = { .t = t, .id = trainer };
 	enum fl_code code;
 
-	tp_builder_init(&w.b, fl_program_clone(t->main));
+	tp_builder_share(&w.b, t->main_shared, &t->vars);
 	w.after = FL_NEW_N(struct group *, t->block->n_ops + 2);
 	w.dropped = FL_NEW_N(bool, t->block->n_ops + 1);
 	w.dummy = FL_ARENA_NEW_N(w.b.prog->arena, const char *, t->n_pairs);

@@ -70,10 +70,13 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	tp_apply_mode(t);
 	t->main = main;
 	t->startup = startup;
-	t->block = main->pb->blocks[0];
+	t->main_shared = fl_shared_new(main);
+	t->startup_shared = fl_shared_new(startup);
+	t->block = fl_shared_block(t->main_shared);
 	t->kind = fl_arena_alloc(t->arena, t->block->n_ops + 1);
 	t->pairs = FL_ARENA_NEW_N(t->arena, struct tp_pair, t->block->n_ops + 1);
 	fl_index_vars(t->block, &t->vars);
+	fl_index_vars(fl_shared_block(t->startup_shared), &t->startup_vars);
 	index_inits(t);
 	code = tp_analyze(t, err);
 	if (code == FL_OK)
@@ -81,6 +84,7 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	if (code == FL_OK) {
 		tp_place(t);
 		tp_hash(t);
+		tp_index_changes(t);
 	}
 	if (code == FL_OK)
 		*out = t;
@@ -104,6 +108,10 @@ void fl_transpiler_free(struct fl_transpiler *t)
 	}
 	fl_map_release(&t->inits);
 	fl_map_release(&t->vars);
+	fl_map_release(&t->startup_vars);
+	fl_map_release(&t->optimizer_vars);
+	fl_map_release(&t->first_grads);
+	tp_list_release(&t->renamed);
 	fl_map_release(&t->pair_of_param);
 	fl_map_release(&t->pair_of_grad);
 	fl_map_release(&t->sparse_tables);
@@ -112,6 +120,8 @@ void fl_transpiler_free(struct fl_transpiler *t)
 	tp_list_release(&t->optimizers);
 	tp_list_release(&t->lookups);
 	tp_list_release(&t->table_lookups);
+	fl_shared_free(t->main_shared);
+	fl_shared_free(t->startup_shared);
 	fl_arena_free(t->arena);
 	fl_free(t);
 }

@@ -66,7 +66,8 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	const struct fl_transpile_opts *opts, struct fl_transpiler **out, struct fl_err *err);
 void fl_transpiler_free(struct fl_transpiler *t);
 
-/* The programs of one role, owned by whoever holds the struct. */
+/* The programs of one role, owned by whoever holds the struct. They share descriptors with each other and
+ * with the input, so that the transpiler must outlive them and nothing in them may be changed. */
 struct fl_role_programs {
 	struct fl_program *main, *startup;
 };
