@@ -200,7 +200,7 @@ static int save(struct fl_program *p, const char *base, const char *ending)
 int main(int argc, char **argv)
 {
 	struct fl_program *main = fl_program_new(1008005), *startup = fl_program_new(1008005);
-	int layers = argc == 3 ? atoi(argv[1]) / 10 : 0, failed;
+	int layers = argc == 3 ? (int)(strtol(argv[1], NULL, 10) / 10) : 0, failed;
 
 	if (layers < 1) {
 		fprintf(stderr, "usage: program OPERATORS OUT\n");
