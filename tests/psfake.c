@@ -236,6 +236,7 @@ static struct fake_call *call(struct fake *f, enum fl_method method, const char 
 	c->payload = payload;
 	req = fl_req_new(&ops, c, method, &c->msg, peer);
 	req->request_id = request_id;
+	req->client = f->client;
 	fl_serv_call(f->serv, req);
 	return c;
 }

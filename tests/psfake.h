@@ -31,6 +31,7 @@ struct fake {
 	struct fl_serv *serv;
 	const fl_pb_op *op;
 	struct fake_plan plan;
+	uint64_t client; /* of the calls from now on; 0: they do not say */
 };
 
 /* One call and what became of it. */

@@ -363,6 +363,34 @@ START_TEST(test_sync_a_new_connection_is_the_same_trainer)
 }
 END_TEST
 
+START_TEST(test_sync_a_second_trainer_of_that_number_is_refused)
+{
+	struct fake_call *c;
+	struct fake f;
+
+	fake_start(&f, two);
+	f.client = 77;
+	ck_assert(pull(&f, 0) == 0);
+	fake_ok(fake_get(&f, peer[0], 0, FETCH));
+	/* Who only reads is let in, and does not become the trainer. */
+	f.client = 99;
+	ck_assert(fake_value(fake_get(&f, peer[1], 0, "p0")) == 0);
+	c = fake_get(&f, peer[1], 0, FETCH);
+	fake_wait(c);
+	ck_assert_int_eq(c->status, FL_STATUS_ALREADY_EXISTS);
+	ck_assert_ptr_nonnull(strstr(c->text, "a second trainer 0, the first one is at"));
+	fake_free(c);
+	/* A new connection of the same process is no second one. */
+	f.client = 77;
+	fake_ok(fake_get(&f, peer[2], 0, FETCH));
+	/* And one that was started anew, once its connection is gone, is not, either. */
+	fl_serv_gone(f.serv, peer[2], true);
+	f.client = 99;
+	fake_ok(fake_get(&f, peer[1], 0, FETCH));
+	fake_stop(&f);
+}
+END_TEST
+
 START_TEST(test_sync_one_trainer_by_either_name)
 {
 	for (int listed = 0; listed < 2; listed++) {
@@ -750,6 +778,7 @@ Suite *suite_pserver_sync(void)
 	tcase_add_test(t, test_sync_a_trainer_without_variables_here_is_known_by_its_connection);
 	tcase_add_test(t, test_sync_trainers_on_one_connection);
 	tcase_add_test(t, test_sync_a_new_connection_is_the_same_trainer);
+	tcase_add_test(t, test_sync_a_second_trainer_of_that_number_is_refused);
 	tcase_add_test(t, test_sync_one_trainer_by_either_name);
 	tcase_add_test(t, test_sync_what_nobody_sent_gets_no_update);
 	tcase_add_test(t, test_sync_a_server_without_variables);

@@ -58,8 +58,10 @@ static void on_call(void *arg, struct fl_rpc_call *call)
 		if (*end)
 			req->told_trainer = -1;
 	}
-	if (id)
+	if (id) {
 		req->request_id = fl_hash(id, strlen(id)) | 1;
+		req->client = fl_hash(id, strcspn(id, "-")) | 1;
+	}
 	fl_serv_call(arg, req);
 }
 

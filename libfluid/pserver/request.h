@@ -28,6 +28,7 @@ enum fl_req_kind {
 /* gRPC's status numbers that the server uses. */
 enum {
 	FL_STATUS_INVALID_ARGUMENT = 3,
+	FL_STATUS_ALREADY_EXISTS = 6,
 	FL_STATUS_RESOURCE_EXHAUSTED = 8,
 	FL_STATUS_UNIMPLEMENTED = 12,
 	FL_STATUS_INTERNAL = 13,
@@ -53,6 +54,7 @@ struct fl_req {
 
 	int64_t told_trainer;       /* FL_KEY_TRAINER of the call; -1 none */
 	uint64_t request_id;        /* hash of FL_KEY_REQUEST; 0 none */
+	uint64_t client;            /* hash of its first part, the process; 0 none */
 	bool duplicate;             /* a second try of one that has been queued */
 	struct fl_trainer *trainer; /* borrowed; NULL: nobody's */
 	struct fl_grad *grad;       /* borrowed; what a FL_REQ_GRAD is for */

@@ -142,6 +142,14 @@ static struct fl_trainer *find_unnamed(struct fl_trainers *ts, const struct fl_r
 	return NULL;
 }
 
+/* Another process with the number of a trainer whose connection stands. One who has completed, was
+ * lost, or whose connection is gone, may well have been started anew. */
+static bool impostor(const struct fl_trainer *t, const struct fl_req *req)
+{
+	return t && t->client && req->client && t->client != req->client && fl_trainer_live(t) &&
+	       t->gone_at == 0;
+}
+
 bool fl_trainers_identify(struct fl_trainers *ts, struct fl_req *req, double now)
 {
 	int64_t id = named(req);
@@ -156,6 +164,15 @@ bool fl_trainers_identify(struct fl_trainers *ts, struct fl_req *req, double now
 		fl_req_refuse(req, FL_STATUS_INVALID_ARGUMENT,
 			"'%s' is from trainer %" PRId64 ", but this job has %d", req->name, id,
 			ts->fanin);
+		return false;
+	}
+	t = id >= 0 ? by_id(ts, id) : NULL;
+	if (impostor(t, req)) {
+		if (reader)
+			return true;
+		fl_req_refuse(req, FL_STATUS_ALREADY_EXISTS,
+			"'%s' is from a second trainer %" PRId64 ", the first one is at %s",
+			req->name, id, t->peer);
 		return false;
 	}
 	t = id >= 0 ? find_named(ts, id, req->peer) : find_unnamed(ts, req);
@@ -174,6 +191,8 @@ bool fl_trainers_identify(struct fl_trainers *ts, struct fl_req *req, double now
 	/* A message that was still on its way over a closed connection says nothing. */
 	if (!t->closed)
 		t->gone_at = 0;
+	if (req->client)
+		t->client = req->client;
 	t->seen = ++ts->clock;
 	t->seen_at = now;
 	req->trainer = t;

@@ -16,12 +16,13 @@
 #define FL_RECENT 256
 
 struct fl_trainer {
-	int64_t id;     /* -1: anonymous */
-	char *peer;     /* owned: the connection it was last seen on */
-	uint64_t seen;  /* number of its last request: larger is later */
-	double seen_at; /* fl_now() then */
-	double gone_at; /* when its connection was found gone; 0: it is there */
-	bool closed;	/* the connection was seen closed, not only a call given up */
+	int64_t id;      /* -1: anonymous */
+	char *peer;      /* owned: the connection it was last seen on */
+	uint64_t seen;   /* number of its last request: larger is later */
+	double seen_at;  /* fl_now() then */
+	uint64_t client; /* the process that it is; 0: it does not say */
+	double gone_at;  /* when its connection was found gone; 0: it is there */
+	bool closed;     /* the connection was seen closed, not only a call given up */
 	bool completed, lost;
 	bool ever_sent;             /* a gradient or a BATCH_BARRIER, in any round */
 	int64_t sent_round;         /* last round whose BATCH_BARRIER arrived; -1 none */

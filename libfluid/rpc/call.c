@@ -185,9 +185,9 @@ static void hand_over(struct fl_rpc_call *call)
 {
 	atomic_fetch_add(&call->refs, 1);
 	call->server->handler.call(call->server->handler.arg, call);
-	/* Only now, when the handler knows whose connection it is: one that is closed already is then
-	 * told, instead of being told before anybody cared. A call that gRPC itself turns down has no
-	 * peer. */
+	/* Only now, when the handler knows whose connection it is: one that is closed already is
+	 * then told, instead of being told before anybody cared. A call that gRPC itself turns down
+	 * has no peer. */
 	if (call->server->conns && strchr(call->peer, ':'))
 		fl_conns_seen(call->server->conns, call->peer);
 	if (atomic_fetch_or(&call->state, HANDED) & GONE)
