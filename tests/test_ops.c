@@ -2,9 +2,10 @@
  * Operators and kernels: the registries agree; random numbers are Fluid's; and each gradient is the
  * derivative of its forward operator. Gradients are rows of a table, checked in double by central
  * differences of a randomly weighted sum of the output, with primes as shapes. A differentiable
- * kernel without a row fails.
+ * kernel without a row fails. The same rows run in float and double with outputs between guard bytes.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -422,45 +423,169 @@ static void compare(struct bench *b, fl_pb_op *op, const char *slot, const char 
 	}
 }
 
+static void add_forward(struct bench *b, const struct row *r)
+{
+	struct filling f = { r, 7 };
+	fl_pb_op *op;
+
+	bench_new(b);
+	op = bench_op(b, r->type, r->attrs);
+	each(b, op, r->in, add_in, NULL);
+	each(b, op, r->out, add_out, NULL);
+	each(b, op, r->in, fill_one, &f);
+}
+
+/* The operator and its gradient's, with some gradient of the output, which looks like `out`. */
+static fl_pb_op *add_both(struct bench *b, const struct row *r, const char *out_grad,
+	const struct fl_tensor *out)
+{
+	struct fl_tensor *g;
+	struct fl_err err;
+	char grad[64];
+	fl_pb_op *gop;
+	uint32_t seed = 99;
+
+	snprintf(grad, sizeof grad, "%s_grad", r->type);
+	add_forward(b, r);
+	gop = bench_op(b, r->grad ? r->grad : grad, r->attrs);
+	each(b, gop, r->in, add_grad_in, NULL);
+	each(b, gop, r->out, add_grad_in, NULL);
+	add_in(b, gop, out_grad, NULL, NULL);
+	each(b, gop, r->in, add_grad_out, NULL);
+	g = tensor(b, out_grad);
+	FT_OK(fl_tensor_resize(g, FL_FP64, out->dims, out->rank, &err));
+	for (int64_t i = 0; i < fl_numel(g); i++)
+		((double *)fl_data(g))[i] = next_number(&seed, false);
+	return gop;
+}
+
 START_TEST(test_ops_gradient)
 {
 	const struct row *r = &rows[_i];
 	struct bench fwd, bwd;
-	struct filling f = { r, 7 }, g = { r, 7 };
-	char grad[64], out[32], out_grad[48];
-	struct fl_err err;
-	fl_pb_op *op, *gop;
-	uint32_t seed = 99;
+	char out[32], out_grad[48];
+	fl_pb_op *gop;
 
 	snprintf(out, sizeof out, "%.*s", (int)strcspn(r->out, " "), r->out);
 	snprintf(out_grad, sizeof out_grad, "%s@GRAD", out);
-	snprintf(grad, sizeof grad, "%s_grad", r->type);
-	bench_new(&fwd);
-	bench_new(&bwd);
-	op = bench_op(&fwd, r->type, r->attrs);
-	each(&fwd, op, r->in, add_in, NULL);
-	each(&fwd, op, r->out, add_out, NULL);
-	each(&fwd, op, r->in, fill_one, &f);
-	op = bench_op(&bwd, r->type, r->attrs);
-	each(&bwd, op, r->in, add_in, NULL);
-	each(&bwd, op, r->out, add_out, NULL);
-	each(&bwd, op, r->in, fill_one, &g);
-	gop = bench_op(&bwd, r->grad ? r->grad : grad, r->attrs);
-	each(&bwd, gop, r->in, add_grad_in, NULL);
-	each(&bwd, gop, r->out, add_grad_in, NULL);
-	add_in(&bwd, gop, out_grad, NULL, NULL);
-	each(&bwd, gop, r->in, add_grad_out, NULL);
-
+	add_forward(&fwd, r);
 	bench_run(&fwd);
-	FT_OK(fl_tensor_resize(tensor(&bwd, out_grad), FL_FP64, tensor(&fwd, out)->dims,
-		tensor(&fwd, out)->rank, &err));
-	for (int64_t i = 0; i < fl_numel(tensor(&bwd, out_grad)); i++)
-		((double *)fl_data(tensor(&bwd, out_grad)))[i] = next_number(&seed, false);
+	gop = add_both(&bwd, r, out_grad, tensor(&fwd, out));
 	bench_run(&bwd);
 	each(&bwd, gop, r->in, compare,
 		&(struct comparing){ &fwd, out, tensor(&bwd, out_grad) });
 	bench_free(&fwd);
 	bench_free(&bwd);
+}
+END_TEST
+
+/* ---- guard bytes ----------------------------------------------------------------------------- */
+
+enum { GUARD = 64, MAX_GUARDED = 16 };
+
+/* An output whose memory ends where its value ends, between bytes that nobody may touch. */
+struct guarded {
+	struct fl_tensor *t;
+	unsigned char *block, *old;
+	size_t bytes;
+};
+
+static void keep(void *arg)
+{
+	(void)arg;
+}
+
+static void guard(struct guarded *g, struct fl_tensor *t)
+{
+	g->t = t;
+	g->bytes = fl_tensor_bytes(t);
+	g->block = aligned_alloc(GUARD, (g->bytes + 3 * GUARD - 1) / GUARD * GUARD);
+	g->old = malloc(g->bytes + 1);
+	ck_assert(g->block && g->old);
+	memcpy(g->old, fl_data(t), g->bytes);
+	memset(g->block, 0xa5, g->bytes + 2 * GUARD);
+	fl_mem_rele(t->mem);
+	t->mem = fl_mem_foreign(g->block + GUARD, g->bytes, keep, NULL);
+	t->mem->release = NULL; /* else a resize would take other memory */
+	t->offset = 0;
+}
+
+static void check_guarded(const struct guarded *g)
+{
+	ck_assert_ptr_eq(fl_data(g->t), g->block + GUARD);
+	g->t->mem->release = keep;
+	ck_assert(!memcmp(fl_data(g->t), g->old, g->bytes));
+	for (size_t i = 0; i < GUARD; i++) {
+		ck_assert_msg(g->block[i] == 0xa5, "written %zu bytes before the value", GUARD - i);
+		ck_assert_msg(g->block[GUARD + g->bytes + i] == 0xa5, "written %zu bytes behind it", i);
+	}
+}
+
+static size_t guard_outputs(struct bench *b, struct guarded *list)
+{
+	fl_pb_block *block = b->prog->pb->blocks[0];
+	size_t n = 0;
+
+	for (size_t i = 0; i < block->n_ops; i++)
+		for (size_t s = 0; s < block->ops[i]->n_outputs; s++) {
+			struct fl_tensor *t = tensor(b, block->ops[i]->outputs[s]->arguments[0]);
+
+			if (!fl_tensor_bytes(t))
+				continue;
+			ck_assert_uint_lt(n, MAX_GUARDED);
+			guard(&list[n++], t);
+		}
+	return n;
+}
+
+static void to_float(struct bench *b, fl_pb_op *op, const char *slot, const char *rest, void *arg)
+{
+	struct fl_tensor *t = tensor(b, slot), f;
+	struct fl_err err;
+
+	(void)op;
+	(void)rest;
+	(void)arg;
+	if (t->dtype != FL_FP64)
+		return;
+	fl_tensor_init(&f);
+	FT_OK(fl_tensor_resize(&f, FL_FP32, t->dims, t->rank, &err));
+	for (int64_t i = 0; i < fl_numel(t); i++)
+		((float *)fl_data(&f))[i] = (float)((double *)fl_data(t))[i];
+	FT_OK(fl_tensor_copy(t, &f, &err));
+	fl_tensor_release(&f);
+}
+
+/* Row _i / 2, in double and in float: a second run gives the same and writes nothing else. */
+START_TEST(test_ops_guards)
+{
+	const struct row *r = &rows[_i / 2];
+	struct guarded list[MAX_GUARDED];
+	struct bench fwd, bwd;
+	char out[32], out_grad[48];
+	size_t n;
+
+	snprintf(out, sizeof out, "%.*s", (int)strcspn(r->out, " "), r->out);
+	snprintf(out_grad, sizeof out_grad, "%s@GRAD", out);
+	add_forward(&fwd, r);
+	bench_run(&fwd);
+	add_both(&bwd, r, out_grad, tensor(&fwd, out));
+	if (_i % 2) {
+		each(&bwd, NULL, r->in, to_float, NULL);
+		each(&bwd, NULL, out_grad, to_float, NULL);
+	}
+	bench_run(&bwd);
+	n = guard_outputs(&bwd, list);
+	ck_assert_uint_ge(n, 2);
+	bench_run(&bwd);
+	for (size_t i = 0; i < n; i++)
+		check_guarded(&list[i]);
+	bench_free(&fwd);
+	bench_free(&bwd);
+	for (size_t i = 0; i < n; i++) {
+		free(list[i].block);
+		free(list[i].old);
+	}
 }
 END_TEST
 
@@ -491,6 +616,7 @@ Suite *suite_ops(void)
 	tcase_add_test(t, test_ops_kernels_fit);
 	tcase_add_loop_test(t, test_ops_random, 0, (int)FL_COUNT(draws));
 	tcase_add_loop_test(t, test_ops_gradient, 0, (int)FL_COUNT(rows));
+	tcase_add_loop_test(t, test_ops_guards, 0, 2 * (int)FL_COUNT(rows));
 	tcase_add_test(t, test_ops_every_gradient_has_a_row);
 	suite_add_tcase(s, t);
 	return s;
