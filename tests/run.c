@@ -23,6 +23,7 @@
 	XX(slice)                                                                                  \
 	XX(transpile)                                                                              \
 	XX(ops)                                                                                    \
+	XX(kernels)                                                                                \
 	XX(tensor)                                                                                 \
 	XX(stream)                                                                                 \
 	XX(dataset)                                                                                \
