@@ -49,9 +49,21 @@ struct node {
 	struct fl_kernel k; /* k.def NULL: nothing to run (feed, fetch) */
 };
 
+/* A block that an operator of the frame runs, prepared in a child scope. Several, of forward and
+ * backward operators, may share a scope. */
+struct child {
+	const char *name; /* of the scope; borrowed from the program */
+	int block;
+	struct fl_scope *scope;	 /* owned by the first child of that name */
+	struct fl_frame *frame;	 /* owned; NULL until it is run */
+};
+
 struct fl_frame {
 	const struct fl_program *prog;
-	int block;
+	int block, depth;	 /* depth: blocks around this one that are running */
+	struct fl_scope *scope;	 /* borrowed */
+	struct child *children;	 /* owned */
+	size_t n_children, cap_children;
 	struct fl_exec_env env;
 	struct slot *slots;
 	size_t n_slots, cap_slots;
@@ -64,5 +76,12 @@ struct fl_frame {
 enum fl_code fl_frame_wrap(const struct fl_frame *f, size_t op, struct fl_err *err);
 /* The definition's slot of an argument; its position within the slot does not matter for messages. */
 const char *fl_side_slot_name(const struct side *s, size_t arg);
+
+/* Running blocks of blocks (blocks.c). */
+extern const struct fl_blocks fl_frame_blocks;
+void fl_frame_free_children(struct fl_frame *f);
+/* A variable of the frame means another one now: in its children, too, unless it is theirs. */
+void fl_frame_rebind_children(struct fl_frame *f, const char *name, struct fl_var *old,
+	struct fl_var *var);
 
 #endif

@@ -194,6 +194,8 @@ static enum fl_code make_kernel(struct fl_frame *f, struct node *n, struct fl_er
 	k->out = kernel_args(&n->out, def->out);
 	k->pool = f->env.pool;
 	k->host = f->env.host;
+	k->blocks = &fl_frame_blocks;
+	k->frame = f;
 	k->seed_source = f->env.seed_source;
 	k->def = def;
 	return def->prepare ? def->prepare(k, err) : FL_OK;
@@ -272,6 +274,7 @@ enum fl_code fl_frame_new(const struct fl_program *prog, int block, struct fl_sc
 	f = FL_NEW(struct fl_frame);
 	f->prog = prog;
 	f->block = block;
+	f->scope = scope;
 	f->env = *env;
 	code = fill_frame(f, scope, err);
 	if (code != FL_OK) {
@@ -315,6 +318,7 @@ void fl_frame_free(struct fl_frame *frame)
 {
 	if (!frame)
 		return;
+	fl_frame_free_children(frame);
 	for (size_t i = 0; i < frame->n; i++)
 		free_node(&frame->nodes[i]);
 	for (size_t i = 0; i < frame->n_slots; i++)
@@ -334,6 +338,7 @@ void fl_frame_rebind(struct fl_frame *frame, int slot, struct fl_var *var)
 {
 	struct slot *s = &frame->slots[slot];
 
+	fl_frame_rebind_children(frame, s->name, s->var, var);
 	s->var = var;
 	for (size_t i = 0; i < s->n_uses; i++)
 		*s->uses[i] = var;

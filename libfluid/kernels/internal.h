@@ -17,7 +17,8 @@ extern const struct fl_kernel_def fl_kernels_plumbing[], fl_kernels_random[], fl
 	fl_kernels_rpc[], fl_kernels_update[],
 	fl_kernels_compare[],
 	fl_kernels_function[],
-	fl_kernels_clip[];
+	fl_kernels_clip[],
+	fl_kernels_condition[];
 
 /*
  * FL_HOT: one copy of the function per kind of processor, chosen when the program starts. Not with

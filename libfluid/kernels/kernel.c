@@ -23,6 +23,7 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_compare,
 	fl_kernels_function,
 	fl_kernels_clip,
+	fl_kernels_condition,
 };
 
 const struct fl_kernel_def *fl_kernel_at(size_t i)

@@ -33,10 +33,17 @@ struct fl_host {
 	/* batch = BATCH_BARRIER, else FETCH_BARRIER, to each endpoint once. */
 	enum fl_code (*barrier)(void *arg, bool batch, const char *const *endpoints, size_t n,
 		struct fl_err *err);
-	/* Runs a block of the same program in a child scope of the current one. */
-	enum fl_code (*run_block)(void *arg, struct fl_kernel *k, int block, struct fl_err *err);
 	/* Becomes the parameter server that this operator describes; returns when it ends. */
 	enum fl_code (*serve)(void *arg, const fl_pb_op *op, struct fl_err *err);
+};
+
+/* What operators with blocks ask of the frame they stand in. A child scope has a name, that of the
+ * operator's Scope variable, by which the gradient operator finds it again; it is made when it is
+ * first asked for, and lives as long as the frame. */
+struct fl_blocks {
+	enum fl_code (*run)(struct fl_kernel *k, const char *scope, int block, struct fl_err *err);
+	/* A variable of that child scope itself; NULL. */
+	struct fl_var *(*local)(struct fl_kernel *k, const char *scope, const char *name);
 };
 
 struct fl_args {
@@ -66,6 +73,8 @@ struct fl_kernel {
 	struct fl_args *out;  /* in the order of def->out */
 	struct fl_pool *pool; /* for fl_pool_for; may be NULL */
 	const struct fl_host *host;
+	const struct fl_blocks *blocks;
+	struct fl_frame *frame; /* opaque: for `blocks` */
 	uint64_t *seed_source; /* where random operators with seed 0 take theirs from */
 };
 

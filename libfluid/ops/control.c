@@ -1,17 +1,19 @@
 /*
- * Control flow, comparison, tables, readers and the plumbing between processes:
- * slots, attributes and defaults as the op makers of Fluid 1.8.5 declare them. Known to the checker and to
- * listings; this build has no kernels for them.
+ * Control flow, readers and the plumbing between processes: slots, attributes and defaults as the op
+ * makers of Fluid 1.8.5 declare them. Operators that run blocks have no inference: it is the block's
+ * own operators that give shapes.
  */
 #include "ops/schema.h"
 
 const struct fl_op_def fl_ops_control[] = {
 	{
 		.type = "conditional_block",
-		.inputs = SLOTS({ "Cond", FL_DUP }, { "Input", FL_DUP }),
-		.outputs = SLOTS({ "Out", FL_DUP }, { "Scope", 0 }),
+		.inputs = SLOTS({ "Cond", FL_DUP }, { "Input", FL_DUP | FL_OPT }),
+		.outputs = SLOTS({ "Out", FL_DUP | FL_OPT }, { "Scope", 0 }),
 		.attrs = ATTRS(BLOCK_REQ("sub_block"), BOOL("is_scalar_condition", false),
 			STRS("skip_eager_deletion_vars")),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "runs sub_block where Cond holds",
 	},
 	{
 		.type = "get_tensor_from_selected_rows",
@@ -198,11 +200,15 @@ const struct fl_op_def fl_ops_control[] = {
 		.type = "select_input",
 		.inputs = SLOTS({ "X", FL_DUP }, { "Mask", 0 }),
 		.outputs = SLOTS({ "Out", 0 }),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "Out = X[Mask]",
 	},
 	{
 		.type = "select_output",
 		.inputs = SLOTS({ "X", 0 }, { "Mask", 0 }),
 		.outputs = SLOTS({ "Out", FL_DUP }),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
+		.doc = "Out[Mask] = X",
 	},
 	{
 		.type = "split_ids",
@@ -232,6 +238,7 @@ const struct fl_op_def fl_ops_control[] = {
 		.outputs = SLOTS({ "Input@GRAD", FL_DUP | FL_OPT }),
 		.attrs = ATTRS(BLOCK_REQ("sub_block"), BOOL("is_scalar_condition", false),
 			STRS("skip_eager_deletion_vars")),
+		.flags = FL_OP_KERNEL | FL_OP_HOST,
 	},
 	{
 		.type = "recurrent_grad",
