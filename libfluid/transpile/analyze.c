@@ -231,6 +231,29 @@ static enum fl_code check_suffixes(const struct fl_transpiler *t, struct fl_err 
 	return FL_OK;
 }
 
+/*
+ * Where trainers' counters start. Global: at 1, as in Fluid. Per trainer: at the count of the first
+ * step of a run without servers, so that the least of the counters, to which every trainer adds
+ * when it has done a step, is the count of the step that the slowest trainer is at.
+ */
+static enum fl_code find_first_count(struct fl_transpiler *t, struct fl_err *err)
+{
+	const struct tp_list *inits = fl_map_get(&t->inits, t->counter);
+	const fl_pb_block *startup = fl_shared_block(t->startup_shared);
+	const fl_pb_op *init = inits ? startup->ops[inits->at[inits->n - 1]] : NULL;
+
+	t->counter_first = t->counter_step = 1;
+	if (t->opts.lr_steps == FL_LR_GLOBAL)
+		return FL_OK;
+	if (!init || strcmp(init->type, "fill_constant"))
+		return tp_refuse(err, t, t->counter_op,
+			"with --lr-steps per-trainer the startup program must set the schedule's "
+			"counter '%s' by fill_constant, which says where it starts", t->counter);
+	t->counter_step = (float)fl_attr_num(t->block->ops[t->counter_op], "step", 1);
+	t->counter_first = (float)fl_attr_num(init, "value", 0) + t->counter_step;
+	return FL_OK;
+}
+
 /* Async schedules advance by every trainer's steps: their counter is a sum (spec section 3.2). */
 static enum fl_code find_counter(struct fl_transpiler *t, struct fl_err *err)
 {
@@ -247,7 +270,7 @@ static enum fl_code find_counter(struct fl_transpiler *t, struct fl_err *err)
 			return tp_refuse(err, t, t->counter_op,
 				"the schedule's counter '%s' is no tensor of block 0", t->counter);
 	}
-	return FL_OK;
+	return t->counter ? find_first_count(t, err) : FL_OK;
 }
 
 /* Lookups of one table become one operator, or get attributes: their slots must be there. */

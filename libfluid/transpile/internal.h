@@ -85,6 +85,8 @@ struct fl_transpiler {
 	size_t *n_owned;
 	const char *counter;	     /* step counter of the schedule, async only; NULL: none */
 	size_t counter_op;	     /* the increment that moves it */
+	float counter_first;	     /* what each trainer's counter starts at on the servers */
+	float counter_step;	     /* what a trainer adds to it with every step */
 	struct fl_map sparse_tables; /* parameters that the trainers initialize by fake_init */
 	uint64_t hash;		     /* of split, placement and mode */
 };

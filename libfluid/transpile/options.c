@@ -90,6 +90,10 @@ static enum fl_code check_combination(const struct fl_transpile_opts *opts, stru
 		return fl_err_set(err, FL_EINVAL,
 			"--lr-steps per-trainer is for asynchronous modes; in sync all trainers are at "
 			"the same step");
+	if (opts->lr_steps == FL_LR_PER_TRAINER && opts->mode == FL_MODE_GEO)
+		return fl_err_set(err, FL_EINVAL,
+			"--lr-steps per-trainer is for schedules on servers; in geo every trainer has "
+			"its own");
 	return FL_OK;
 }
 

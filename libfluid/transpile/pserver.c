@@ -286,8 +286,21 @@ static enum fl_code copy_lr_op(struct server *s, fl_pb_block *into, size_t i, st
 	return FL_OK;
 }
 
-/* In place of the increment: the sum of the trainers' counters. */
-static void sum_counters(struct server *s, fl_pb_block *into)
+/* The counter becomes the less of two. */
+static void less_of(struct server *s, fl_pb_block *into, const char *x, const char *y)
+{
+	fl_pb_op *op = tp_op(&s->b, "elementwise_min", FL_ROLE_LRSCHED);
+
+	fl_op_set_input(s->b.prog, op, "X", &x, 1);
+	fl_op_set_input(s->b.prog, op, "Y", &y, 1);
+	fl_op_set_output(s->b.prog, op, "Out", &s->t->counter, 1);
+	tp_complete(s->b.prog, op);
+	fl_op_sort_attrs(op);
+	fl_push_op(s->b.prog, into, op);
+}
+
+/* In place of the increment: the sum of the trainers' counters, or the least of them. */
+static void join_counters(struct server *s, fl_pb_block *into)
 {
 	const struct fl_transpiler *t = s->t;
 	const fl_pb_var *counter = fl_map_get(&t->vars, t->counter);
@@ -299,6 +312,12 @@ static void sum_counters(struct server *s, fl_pb_block *into)
 		tp_make_var(&s->b, names[i], counter, NULL, 0, fl_var_lod_level(counter), true);
 	}
 	tp_clone_var(&s->b, counter, true);
+	if (t->opts.lr_steps == FL_LR_PER_TRAINER && t->opts.trainers > 1) {
+		less_of(s, into, names[0], names[1]);
+		for (int i = 2; i < t->opts.trainers; i++)
+			less_of(s, into, t->counter, names[i]);
+		return;
+	}
 	op = tp_op_sum(&s->b, names, (size_t)t->opts.trainers, t->counter);
 	fl_op_set_int(s->b.prog, op, FL_ATTR_ROLE, FL_ROLE_LRSCHED);
 	fl_op_sort_attrs(op);
@@ -320,7 +339,7 @@ static enum fl_code schedule(struct server *s, struct fl_err *err)
 		size_t i = t->lr.at[k];
 
 		if (t->counter && i == t->counter_op)
-			sum_counters(s, into);
+			join_counters(s, into);
 		else
 			FL_TRY(copy_lr_op(s, into, i, err));
 	}

@@ -134,7 +134,7 @@ static void start_counters(const struct fl_transpiler *t, struct tp_builder *b)
 
 		tp_make_var(b, name, counter, NULL, 0, fl_var_lod_level(counter),
 			fl_var_persistable(counter));
-		ops[n - 1 - i] = tp_op_counter(b, counter, name, 1);
+		ops[n - 1 - i] = tp_op_counter(b, counter, name, t->counter_step);
 	}
 	if (n_old)
 		memcpy(ops + n, b->block->ops, n_old * sizeof *ops);
@@ -290,7 +290,8 @@ static void start_server_counters(struct server *s)
 
 	for (int i = t->opts.trainers; t->counter && i-- > 0;) {
 		const char *name = tp_trainer_name(s->b.prog, t->counter, i);
-		fl_pb_op *op = tp_op_counter(&s->b, fl_map_get(&t->vars, t->counter), name, 1);
+		fl_pb_op *op = tp_op_counter(&s->b, fl_map_get(&t->vars, t->counter), name,
+			t->counter_first);
 
 		fl_op_sort_attrs(op);
 		fl_push_op(s->b.prog, s->b.block, op);

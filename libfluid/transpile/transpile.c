@@ -48,14 +48,6 @@ static void index_inits(struct fl_transpiler *t)
 		}
 }
 
-static enum fl_code check_supported(const struct fl_transpile_opts *opts, struct fl_err *err)
-{
-	if (opts->lr_steps == FL_LR_PER_TRAINER)
-		return fl_err_set(err, FL_EUNSUPPORTED,
-			"this build cannot transpile with '--lr-steps per-trainer'");
-	return FL_OK;
-}
-
 enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_program *startup,
 	const struct fl_transpile_opts *opts, struct fl_transpiler **out, struct fl_err *err)
 {
@@ -63,7 +55,6 @@ enum fl_code fl_transpiler_new(const struct fl_program *main, const struct fl_pr
 	enum fl_code code;
 
 	FL_TRY(fl_transpile_opts_check(opts, err));
-	FL_TRY(check_supported(opts, err));
 	t = FL_NEW(struct fl_transpiler);
 	t->arena = fl_arena_new(0);
 	copy_opts(t, opts);
