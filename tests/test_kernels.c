@@ -74,7 +74,8 @@ static struct fl_selected_rows *sparse(struct bench *b, const char *name, int64_
 	struct fl_err err;
 
 	fl_selected_rows_resize(s, n);
-	memcpy(s->rows, rows, n * sizeof *rows);
+	if (n)
+		memcpy(s->rows, rows, n * sizeof *rows);
 	s->height = height;
 	FT_OK(fl_tensor_resize(&s->value, FL_FP32, (int64_t[]){ (int64_t)n, width }, 2, &err));
 	memcpy(fl_data(&s->value), values, fl_tensor_bytes(&s->value));
