@@ -260,6 +260,7 @@ enum fl_code run_find_trainer(struct run *r, struct fl_err *err)
 		return code;
 	if (code != FL_OK || fp.role != FL_ROLE_TRAINER)
 		fp.id = fp.trainers = -1;
+	r->fingerprint = fp.hash;
 	r->trainers = r->opt->trainers > 0 ? r->opt->trainers : fp.trainers;
 	r->trainer = r->opt->trainer_id >= 0 ? r->opt->trainer_id
 		     : fp.id >= 0	     ? fp.id : trainer_of_ops(r->main->pb);

@@ -18,6 +18,7 @@ struct run {
 	uint64_t seed_source;
 	int threads;
 	int64_t trainer, trainers; /* the shard: of the options, else of the program; -1: not known */
+	uint64_t fingerprint; /* of the program's record; 0: none */
 	int stop_fd;
 	bool serves; /* MAIN has listen_and_serv */
 	bool bad_input; /* what failed was an option's value or a file: exit code 2 */

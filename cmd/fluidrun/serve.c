@@ -62,6 +62,7 @@ static enum fl_code connect_client(struct run *r, const struct tls *tls, const c
 	size_t n, struct fl_err *err)
 {
 	struct fl_client_opts o = { .trainer_id = r->trainer < 0 ? 0 : r->trainer,
+		.fingerprint = r->fingerprint,
 		.deadline_ms = (int)r->opt->rpc_deadline,
 		.retry_times = (int)r->opt->rpc_retry_times,
 		.wait_servers_s = r->opt->wait_servers, .log = r->env.log,

@@ -44,6 +44,7 @@ struct fl_serv {
 	bool own_pool;
 	struct fl_table table;
 	bool continue_on_lost;
+	uint64_t fingerprint; /* of the program's transpilation; 0: the program has no record */
 	double grace; /* seconds that a gone connection may take to come back */
 
 	pthread_mutex_t lock;

@@ -51,6 +51,7 @@ static void on_call(void *arg, struct fl_rpc_call *call)
 		&rpc_ops, call, fl_call_method(call), fl_call_msg(call), fl_call_peer(call));
 	const char *trainer = fl_call_metadata(call, FL_KEY_TRAINER);
 	const char *id = fl_call_metadata(call, FL_KEY_REQUEST);
+	const char *fingerprint = fl_call_metadata(call, FL_KEY_FINGERPRINT);
 	char *end;
 
 	if (trainer && *trainer >= '0' && *trainer <= '9') {
@@ -62,6 +63,8 @@ static void on_call(void *arg, struct fl_rpc_call *call)
 		req->request_id = fl_hash(id, strlen(id)) | 1;
 		req->client = fl_hash(id, strcspn(id, "-")) | 1;
 	}
+	if (fingerprint)
+		req->fingerprint = strtoull(fingerprint, NULL, 16);
 	fl_serv_call(arg, req);
 }
 

@@ -30,6 +30,7 @@ enum {
 	FL_STATUS_INVALID_ARGUMENT = 3,
 	FL_STATUS_ALREADY_EXISTS = 6,
 	FL_STATUS_RESOURCE_EXHAUSTED = 8,
+	FL_STATUS_FAILED_PRECONDITION = 9,
 	FL_STATUS_UNIMPLEMENTED = 12,
 	FL_STATUS_INTERNAL = 13,
 	FL_STATUS_UNAVAILABLE = 14
@@ -54,6 +55,7 @@ struct fl_req {
 
 	int64_t told_trainer;       /* FL_KEY_TRAINER of the call; -1 none */
 	uint64_t request_id;        /* hash of FL_KEY_REQUEST; 0 none */
+	uint64_t fingerprint;       /* FL_KEY_FINGERPRINT of the call; 0 none */
 	uint64_t client;            /* hash of its first part, the process; 0 none */
 	bool duplicate;             /* a second try of one that has been queued */
 	struct fl_trainer *trainer; /* borrowed; NULL: nobody's */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "desc/fingerprint.h"
 #include "desc/query.h"
 
 /* A connection that is gone may come back within this: a trainer reconnects with its next call. */
@@ -50,6 +51,15 @@ static enum fl_code make_pipe(int fds[2], struct fl_err *err)
 	return FL_OK;
 }
 
+/* A record that cannot be read is none: only our own programs have one at all. */
+static uint64_t fingerprint_of(const struct fl_program *prog)
+{
+	struct fl_fingerprint fp;
+	struct fl_err ignored;
+
+	return fl_fingerprint_get(prog, &fp, &ignored) == FL_OK ? fp.hash : 0;
+}
+
 static enum fl_code serv_init(struct fl_serv *serv, const struct fl_program *prog,
 	const fl_pb_op *op, struct fl_scope *scope, const struct fl_exec_env *env,
 	const struct fl_pserver_opts *opts, struct fl_err *err)
@@ -63,6 +73,7 @@ static enum fl_code serv_init(struct fl_serv *serv, const struct fl_program *pro
 	serv->env.pool = serv->pool;
 	serv->continue_on_lost = opts->continue_on_lost;
 	serv->grace = GRACE_S;
+	serv->fingerprint = fingerprint_of(prog);
 	fl_trainers_init(&serv->trainers, (int)fl_attr_int(op, "Fanin", 1));
 	FL_TRY(fl_table_init(&serv->table, prog, op, scope, &serv->env, err));
 	serv->mode = mode_of(op);
@@ -109,7 +120,19 @@ void fl_serv_free(struct fl_serv *serv)
 
 void fl_serv_call(struct fl_serv *serv, struct fl_req *req)
 {
-	serv->mode->call(serv, req);
+	struct fl_reqs out = { NULL, NULL, 0 };
+
+	if (!serv->fingerprint || !req->fingerprint || serv->fingerprint == req->fingerprint) {
+		serv->mode->call(serv, req);
+		return;
+	}
+	fl_req_refuse(req, FL_STATUS_FAILED_PRECONDITION,
+		"the trainer's program is of another transpilation (fingerprint %016" PRIx64
+		") than this server's (%016" PRIx64
+		"); transpile once, and give every role its programs of that", req->fingerprint,
+		serv->fingerprint);
+	fl_reqs_push(&out, req);
+	fl_reqs_reply(&out);
 }
 
 /* ---- tasks and the end ----------------------------------------------------------------------- */

@@ -33,7 +33,8 @@ struct call {
 	grpc_byte_buffer *sent;
 	struct fl_bytes reply;
 	grpc_metadata_array initial, trailing;
-	grpc_metadata meta[2];
+	grpc_metadata meta[3];
+	size_t n_meta;
 	grpc_status_code status;
 	grpc_slice details;
 };
@@ -61,8 +62,10 @@ static enum fl_code encode(struct call *c, struct fl_err *err)
 	return FL_OK;
 }
 
-static void set_meta(grpc_metadata *m, const char *key, char *value)
+static void add_meta(struct call *c, const char *key, char *value)
 {
+	grpc_metadata *m = &c->meta[c->n_meta++];
+
 	m->key = grpc_slice_from_copied_string(key);
 	m->value = grpc_slice_from_copied_string(value);
 	fl_free(value);
@@ -76,7 +79,7 @@ static void start_ops(struct call *c, bool wait_for_server)
 
 	ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET |
 		       (wait_for_server ? GRPC_INITIAL_METADATA_WAIT_FOR_READY : 0);
-	ops[0].data.send_initial_metadata.count = FL_COUNT(c->meta);
+	ops[0].data.send_initial_metadata.count = c->n_meta;
 	ops[0].data.send_initial_metadata.metadata = c->meta;
 	ops[1].data.send_message.send_message = c->sent;
 	ops[3].data.recv_initial_metadata.recv_initial_metadata = &c->initial;
@@ -96,9 +99,12 @@ static enum fl_code start(struct batch *b, struct call *c, struct fl_err *err)
 	if (!c->tries++)
 		c->deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
 			gpr_time_from_millis(b->caller->deadline_ms, GPR_TIMESPAN));
-	set_meta(&c->meta[0], FL_KEY_REQUEST,
+	c->n_meta = 0;
+	add_meta(c, FL_KEY_REQUEST,
 		fl_xstrfmt("%016" PRIx64 "-%" PRIu64, b->caller->id, c->r->number));
-	set_meta(&c->meta[1], FL_KEY_TRAINER, fl_xstrfmt("%" PRId64, b->caller->trainer_id));
+	add_meta(c, FL_KEY_TRAINER, fl_xstrfmt("%" PRId64, b->caller->trainer_id));
+	if (b->caller->fingerprint)
+		add_meta(c, FL_KEY_FINGERPRINT, fl_xstrfmt("%016" PRIx64, b->caller->fingerprint));
 	grpc_metadata_array_init(&c->initial);
 	grpc_metadata_array_init(&c->trailing);
 	c->details = grpc_empty_slice();
@@ -119,7 +125,7 @@ static void end_try(struct call *c)
 	grpc_metadata_array_destroy(&c->initial);
 	grpc_metadata_array_destroy(&c->trailing);
 	grpc_slice_unref(c->details);
-	for (size_t i = 0; i < FL_COUNT(c->meta); i++) {
+	for (size_t i = 0; i < c->n_meta; i++) {
 		grpc_slice_unref(c->meta[i].key);
 		grpc_slice_unref(c->meta[i].value);
 	}

@@ -37,6 +37,7 @@ struct fl_rpc_request {
 struct fl_rpc_caller {
 	uint64_t id; /* in FL_KEY_REQUEST */
 	int64_t trainer_id;
+	uint64_t fingerprint; /* in FL_KEY_FINGERPRINT; 0: none */
 	int deadline_ms, retry_times;
 	const struct fl_log *log;
 	bool (*stopped)(void); /* NULL: never; see struct fl_client_opts */

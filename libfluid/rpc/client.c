@@ -70,6 +70,7 @@ struct fl_client *fl_client_new(const struct fl_client_opts *opts)
 	client->opts = *opts;
 	client->caller = (struct fl_rpc_caller){ .id = random_id(),
 		.trainer_id = opts->trainer_id,
+		.fingerprint = opts->fingerprint,
 		.deadline_ms = opts->deadline_ms,
 		.retry_times = opts->retry_times,
 		.log = opts->log,

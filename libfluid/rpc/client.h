@@ -3,8 +3,8 @@
  * client and shared with no other client. It implements the transport that kernels see
  * (struct fl_host: send, get, notify, barrier). All calls of a batch are on their way at once.
  *
- * Every call carries metadata that stock servers ignore: FL_KEY_REQUEST and FL_KEY_TRAINER
- * (rpc/server.h).
+ * Every call carries metadata that stock servers ignore: FL_KEY_REQUEST, FL_KEY_TRAINER and
+ * FL_KEY_FINGERPRINT (rpc/server.h).
  */
 #ifndef FL_RPC_CLIENT_H
 #define FL_RPC_CLIENT_H
@@ -14,6 +14,7 @@
 
 struct fl_client_opts {
 	int64_t trainer_id;
+	uint64_t fingerprint;  /* of the program's transpilation, which servers compare; 0: none */
 	int deadline_ms;       /* of a call; FLAGS_rpc_deadline, 180000 */
 	int retry_times;       /* FLAGS_rpc_retry_times, 3 */
 	double wait_servers_s; /* how long to wait for a server's first answer */

@@ -28,10 +28,11 @@ const struct fl_varmsg *fl_call_msg(const struct fl_rpc_call *call);
  * Borrowed. */
 const char *fl_call_peer(const struct fl_rpc_call *call);
 /* A metadata value sent by the client under a key that begins with "fluid-", or NULL. Borrowed.
- * Our client sends FL_KEY_REQUEST with every call, the same for each try of it, and
- * FL_KEY_TRAINER. */
+ * Our client sends FL_KEY_REQUEST with every call, the same for each try of it, FL_KEY_TRAINER, and
+ * FL_KEY_FINGERPRINT where its program has a record (desc/fingerprint.h). */
 #define FL_KEY_REQUEST "fluid-request-id" /* client's random id, '-', a number that counts up */
 #define FL_KEY_TRAINER "fluid-trainer-id" /* decimal */
+#define FL_KEY_FINGERPRINT "fluid-fingerprint" /* the record's hash, 16 hexadecimal digits */
 const char *fl_call_metadata(const struct fl_rpc_call *call, const char *key);
 
 /* Copies the payload from gRPC's slices into *var, once: kind, dtype, dims, LoD, rows as the header
