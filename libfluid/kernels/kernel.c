@@ -24,6 +24,8 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_function,
 	fl_kernels_clip,
 	fl_kernels_condition,
+	fl_kernels_lookup,
+	fl_kernels_sequence_pool,
 };
 
 const struct fl_kernel_def *fl_kernel_at(size_t i)

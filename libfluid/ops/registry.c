@@ -20,6 +20,7 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_tensor,
 	fl_ops_compare,
 	fl_ops_clip,
+	fl_ops_lookup,
 };
 
 const struct fl_op_def *fl_op_at(size_t i)

@@ -46,7 +46,8 @@ extern const struct fl_op_def fl_ops_plumbing[], fl_ops_math[], fl_ops_elementwi
 	fl_ops_activation[], fl_ops_loss[], fl_ops_conv[], fl_ops_optimizer[], fl_ops_rpc[],
 	fl_ops_sequence[], fl_ops_control[], fl_ops_vision[], fl_ops_learning[], fl_ops_tensor[],
 	fl_ops_compare[],
-	fl_ops_clip[];
+	fl_ops_clip[],
+	fl_ops_lookup[];
 
 /* Slots by name: position in the definition, and its first meta (NULL: absent). */
 struct fl_meta *fl_meta_named(const struct fl_infer *c, const char *slot);

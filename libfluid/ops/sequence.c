@@ -3,7 +3,33 @@
  * slots, attributes and defaults as the op makers of Fluid 1.8.5 declare them. Known to the checker and to
  * listings; this build has no kernels for them.
  */
+#include <string.h>
+
 #include "ops/schema.h"
+
+/* As many rows as sequences, which the kernel counts. */
+static enum fl_code infer_sequence_pool(struct fl_infer *c, struct fl_err *err)
+{
+	const struct fl_meta *x = fl_meta_in(c, 0, 0);
+	int64_t dims[FL_MAX_RANK];
+
+	FL_TRY(fl_need_float(c, "X", err));
+	FL_TRY(fl_need_rank(c, "X", 1, FL_MAX_RANK, err));
+	if (!fl_known(x))
+		return FL_OK;
+	memcpy(dims, x->dims, sizeof dims);
+	dims[0] = -1;
+	fl_set_out(c, 0, 0, x->dtype, dims, x->rank);
+	fl_set_out(c, 1, 0, FL_INT32, dims, x->rank);
+	return FL_OK;
+}
+
+static enum fl_code infer_sequence_pool_grad(struct fl_infer *c, struct fl_err *err)
+{
+	FL_TRY(fl_need_float(c, "X", err));
+	FL_TRY(fl_need_same_dtype(c, "Out@GRAD", "X", err));
+	return fl_infer_grad(c, err);
+}
 
 const struct fl_op_def fl_ops_sequence[] = {
 	{
@@ -339,6 +365,9 @@ const struct fl_op_def fl_ops_sequence[] = {
 		.outputs = SLOTS({ "Out", 0 }, { "MaxIndex", FL_MID }),
 		.attrs = ATTRS(BOOL("is_test", false), STR("pooltype", "AVERAGE"),
 			FLOAT("pad_value", 0.0f)),
+		.infer = infer_sequence_pool,
+		.flags = FL_OP_KERNEL | FL_OP_DYNAMIC,
+		.doc = "Out = sum, average, root average, maximum, first or last row of each sequence",
 	},
 	{
 		.type = "sequence_pool_grad",
@@ -347,6 +376,8 @@ const struct fl_op_def fl_ops_sequence[] = {
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(BOOL("is_test", false), STR("pooltype", "AVERAGE"),
 			FLOAT("pad_value", 0.0f)),
+		.infer = infer_sequence_pool_grad,
+		.flags = FL_OP_KERNEL,
 	},
 	{
 		.type = "sequence_reshape",
