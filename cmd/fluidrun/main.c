@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "common/term.h"
+#include "core.h"
 #include "kernels/blas.h"
 #include "run.h"
 #include "serve.h"
@@ -173,8 +174,10 @@ int main(int argc, char **argv)
 		printf("fluidrun %s\n", FLUID_VERSION);
 	else if (term_options(&o.common, &err) != FL_OK)
 		status = term_fail(EXIT_USAGE, &err);
-	else
+	else {
+		core_choose(argv);
 		status = run_program(&o);
+	}
 	options_release(&o);
 	return status;
 }

@@ -3,6 +3,7 @@
 #include "kernels/blas.h"
 
 #include <cblas.h>
+#include <strings.h>
 #include <string.h>
 
 #include "desc/proto.h"
@@ -10,6 +11,25 @@
 void fl_blas_set_threads(int threads)
 {
 	openblas_set_num_threads(threads > 0 ? threads : 1);
+}
+
+/* The cores that OpenBLAS falls back to when a processor is younger than it is. What it then takes
+ * for Haswell and SkylakeX are the instruction sets asked for here. */
+const char *fl_blas_better_core(void)
+{
+#if defined(__x86_64__)
+	static const char *const fallback[] = { "Prescott", "Core2", "Generic" };
+	const char *core = openblas_get_corename();
+
+	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+		__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+
+	for (size_t i = 0; avx2 && core && i < sizeof fallback / sizeof *fallback; i++)
+		if (!strcasecmp(core, fallback[i]))
+			return avx512 ? "SkylakeX" : "Haswell";
+#endif
+	return NULL;
 }
 
 /* With no terms to add, C is beta C: BLAS leaves that out where k is 0. */

@@ -11,6 +11,11 @@
  * wants 1 here; more is for programs without a pool. Call it before the first product. */
 void fl_blas_set_threads(int threads);
 
+/* The value of OPENBLAS_CORETYPE that this processor deserves, where the OpenBLAS at hand has not
+ * recognized it and fell back to kernels without AVX (0.3.21, Debian 12's, on processors that are
+ * younger); NULL where its own choice is good. OpenBLAS reads the variable when it is loaded. */
+const char *fl_blas_better_core(void);
+
 /* C [m, n] = alpha A [m, k] . B [k, n] + beta C, row-major; at, bt: A, B are stored transposed; ld:
  * elements from row to row as stored. Runs in the calling thread. */
 void fl_gemm_f32(bool at, bool bt, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
