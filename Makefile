@@ -111,7 +111,10 @@ demo:
 test:
 	$(Q)scripts/test
 
-install: all
+completions: all
+	$(Q)scripts/completions $(B)/completions $(OUT)/fluidc $(OUT)/fluidrun
+
+install: all completions
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include \
 		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	install -m 755 build/fluidc build/fluidrun $(DESTDIR)$(PREFIX)/bin
@@ -119,6 +122,9 @@ install: all
 	install -m 644 libfluid/fluid.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(B)/completions/bash/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(B)/completions/zsh/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d $(B)/completions/fish/*
 	printf '%s\n' 'prefix=$(PREFIX)' 'Name: fluid' 'Description: parameter server training, compatible with Fluid' \
 		'Version: $(VERSION)' 'Requires.private: libprotobuf-c libcjson grpc openblas zlib' \
 		'Cflags: -I$${prefix}/include' 'Libs: -L$${prefix}/lib -lfluid' 'Libs.private: -pthread -lm' \
@@ -144,7 +150,7 @@ $(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
 clean:
 	rm -rf build
 
-.PHONY: all clean check check-unit check-cmd check-golden check-fuzz asan ubsan tsan fuzz fuzz-run cover lint golden bench demo test install
+.PHONY: all clean check check-unit check-cmd check-golden check-fuzz asan ubsan tsan fuzz fuzz-run cover lint golden bench demo test install completions
 .DELETE_ON_ERROR:
 .SECONDARY: # keeps the generated headers
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
