@@ -11,6 +11,11 @@ for p in "$TOP"/testdata/programs/*.pb; do
 	$FLUIDC show --format proto "$p" >proto
 	[ "$(grep -c '^  ops {$' proto)" = "$(grep -c '^  op ' text)" ]
 done
+# a picture: operators by what they are for, parameters apart from other persistable variables
+$FLUIDC show --format dot "$TOP/testdata/transpile/fit_a_line-sgd/main.pb" >dot
+[ "$(grep -c 'subgraph cluster_0_' dot)" = 3 ]
+[ "$(grep -c 'fillcolor=gold' dot)" = 2 ]
+grep -q 'learning_rate_0 \[1\]", style=filled, fillcolor=lightgrey' dot
 # what is no program is refused, saying what it is and where it stopped
 refused() {
 	if $FLUIDC show "$TOP/testdata/programs/$1" >out 2>err; then exit 1; else [ $? = 2 ]; fi
