@@ -262,6 +262,12 @@ static const struct row {
 	{ "sequence_pool", "pooltype='LAST'", "X:7,3/2,0,5", "Out MaxIndex", false, NULL },
 	{ "sequence_pool", "pooltype='FIRST'", "X:7,3/2,0,5", "Out MaxIndex", false, NULL },
 	{ "sequence_pool", "pooltype='MAX'", "X:7,3/2,0,5", "Out MaxIndex", false, NULL },
+	{ "reduce_sum", "dim=[1]", "X:3,5,2", "Out", false, NULL },
+	{ "reduce_sum", "reduce_all=true", "X:3,5", "Out", false, NULL },
+	{ "reduce_mean", "dim=[0,-1] keep_dim=true", "X:3,5,2", "Out", false, NULL },
+	{ "reduce_max", "dim=[-1]", "X:3,5", "Out", false, NULL },
+	{ "reduce_min", "dim=[0]", "X:3,5", "Out", false, NULL },
+	{ "reduce_prod", "dim=[0]", "X:3,5", "Out", false, NULL },
 	{ "softmax", "", "X:5,7", "Out", false, NULL },
 	{ "softmax", "axis=1", "X:3,5,2", "Out", false, NULL },
 	{ "cross_entropy", "", "X:5,3 Label:5,1:3", "Y", true, NULL },
@@ -579,6 +585,7 @@ static void to_float(struct bench *b, fl_pb_op *op, const char *slot, const char
 	FT_OK(fl_tensor_resize(&f, FL_FP32, t->dims, t->rank, &err));
 	for (int64_t i = 0; i < fl_numel(t); i++)
 		((float *)fl_data(&f))[i] = (float)((double *)fl_data(t))[i];
+	fl_lod_copy(&f.lod, &t->lod);
 	FT_OK(fl_tensor_copy(t, &f, &err));
 	fl_tensor_release(&f);
 }

@@ -26,6 +26,7 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_condition,
 	fl_kernels_lookup,
 	fl_kernels_sequence_pool,
+	fl_kernels_reduce,
 };
 
 const struct fl_kernel_def *fl_kernel_at(size_t i)

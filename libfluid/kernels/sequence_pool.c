@@ -100,6 +100,8 @@ static enum fl_code run(struct fl_kernel *k, struct fl_err *err)
 	if (p->how == MAX) {
 		FL_TRY(fl_k_resize(k, 1, 0, FL_INT32, dims, x->rank, err));
 		p->place = fl_data(fl_out(k, 1, 0));
+	} else { /* old gradients name it all the same: it has a value, of no elements */
+		FL_TRY(fl_k_resize(k, 1, 0, FL_INT32, (const int64_t[]){ 0 }, 1, err));
 	}
 	for (int i = 0; i + 1 < x->lod.n; i++)
 		FL_TRY(fl_lod_push(&out->lod, x->lod.level[i].off, x->lod.level[i].n, err));

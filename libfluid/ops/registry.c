@@ -21,6 +21,7 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_compare,
 	fl_ops_clip,
 	fl_ops_lookup,
+	fl_ops_reduce,
 };
 
 const struct fl_op_def *fl_op_at(size_t i)
