@@ -43,9 +43,9 @@ START_TEST(test_show_text)
 	ck_assert_str_eq(fl_buf_str(&b),
 		"program of version 1.8.5, 1 block\n\n"
 		"block 0: 2 variables, 1 operators\n"
-		"  var a LOD_TENSOR FP32 [-1, 3] lod=1 persistable\n"
-		"  var b RAW\n"
-		"  op 0 no_such_op X=[b, \"a b\"] -> Out=b {long=-9223372036854775808, rate=0.1} "
+		"  var a                                LOD_TENSOR FP32 [-1, 3] lod=1 persistable\n"
+		"  var b                                RAW\n"
+		"  op 0    no_such_op           X=[b, \"a b\"] -> Out=b {long=-9223372036854775808, rate=0.1} "
 		"backward|loss\n");
 	fl_buf_release(&b);
 	fl_program_free(prog);

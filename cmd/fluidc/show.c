@@ -31,6 +31,43 @@ static enum fl_code find_format(const char *name, enum format *format, struct fl
 	return fl_err_set(err, FL_EINVAL, "unknown format '%s', it is text, json, proto or dot", name);
 }
 
+/* On a terminal: headings bold, persistable variables and types of operators in colour. */
+static void paint_line(struct fl_buf *out, const char *s, size_t len)
+{
+	size_t indent = strspn(s, " "), type = indent, end;
+
+	if (!strncmp(s + indent, "block ", 6) || !strncmp(s, "program ", 8)) {
+		fl_buf_addf(out, "\033[1m%.*s\033[0m\n", (int)len, s);
+		return;
+	}
+	if (strncmp(s + indent, "op ", 3) != 0) {
+		bool kept = len > 11 && !strncmp(s + len - 11, "persistable", 11);
+
+		fl_buf_addf(out, kept ? "\033[33m%.*s\033[0m\n" : "%.*s\n", (int)len, s);
+		return;
+	}
+	type += 3 + strspn(s + indent + 3, "0123456789");
+	type += strspn(s + type, " ");
+	end = type + strcspn(s + type, " \n");
+	fl_buf_addf(out, "%.*s\033[36m%.*s\033[0m%.*s\n", (int)type, s, (int)(end - type), s + type,
+		(int)(len - end), s + end);
+}
+
+static void paint(struct fl_buf *text)
+{
+	struct fl_buf out = FL_BUF_INIT;
+	const char *s = fl_buf_str(text);
+
+	while (*s) {
+		size_t len = strcspn(s, "\n");
+
+		paint_line(&out, s, len);
+		s += len + (s[len] == '\n');
+	}
+	fl_buf_release(text);
+	*text = out;
+}
+
 static int print(const struct fl_program *prog, const struct fl_show *what, enum format format,
 	bool stat)
 {
@@ -48,6 +85,8 @@ static int print(const struct fl_program *prog, const struct fl_show *what, enum
 		fl_show_json(part->pb, &out);
 	else
 		fl_show_proto(part->pb, &out);
+	if (!stat && format == TEXT && term_fancy(1))
+		paint(&out);
 	code = file_print(&out);
 	fl_buf_release(&out);
 	fl_program_free(part);

@@ -12,6 +12,9 @@
 #include "desc/query.h"
 #include "inspect/text.h"
 
+#define NAME_WIDTH 32 /* of the column of variable names */
+#define INDENT_MAX 128
+
 static bool shows_block(const struct fl_show *what, size_t idx)
 {
 	return what->block < 0 || (size_t)what->block == idx;
@@ -80,9 +83,17 @@ static void text_head(const fl_pb_program *pb, struct fl_buf *out)
 	fl_buf_addf(out, ", %zu block%s\n", pb->n_blocks, pb->n_blocks == 1 ? "" : "s");
 }
 
-static void text_block_head(const fl_pb_block *block, struct fl_buf *out)
+/* Blocks are shown under the operator that runs them, once. */
+struct text {
+	const fl_pb_program *pb;
+	const struct fl_show *what;
+	struct fl_buf *out;
+	bool *shown; /* by block */
+};
+
+static void text_block_head(const fl_pb_block *block, int indent, struct fl_buf *out)
 {
-	fl_buf_addf(out, "\nblock %d", block->idx);
+	fl_buf_addf(out, "%s%*sblock %d", indent ? "" : "\n", indent, "", block->idx);
 	if (block->idx > 0)
 		fl_buf_addf(out, ", parent %d", block->parent_idx);
 	if (block->has_forward_block_idx && block->forward_block_idx >= 0)
@@ -90,33 +101,73 @@ static void text_block_head(const fl_pb_block *block, struct fl_buf *out)
 	fl_buf_addf(out, ": %zu variables, %zu operators\n", block->n_vars, block->n_ops);
 }
 
-static void text_block(const fl_pb_block *block, const struct fl_show *what, struct fl_buf *out)
+static void text_vars(const struct text *t, const fl_pb_block *block, int indent)
 {
 	fl_pb_var **vars = sorted_vars(block);
 
-	text_block_head(block, out);
-	for (size_t i = 0; i < block->n_vars && !what->op; i++) {
-		fl_buf_adds(out, "  var ");
-		fl_text_name(out, vars[i]->name);
-		fl_buf_addc(out, ' ');
-		fl_text_var(out, vars[i]);
-		fl_buf_addc(out, '\n');
+	for (size_t i = 0; i < block->n_vars; i++) {
+		size_t start;
+
+		fl_buf_addf(t->out, "%*s  var ", indent, "");
+		start = t->out->len;
+		fl_text_name(t->out, vars[i]->name);
+		fl_text_column(t->out, start, NAME_WIDTH);
+		fl_text_var(t->out, vars[i]);
+		fl_buf_addc(t->out, '\n');
 	}
-	for (size_t i = 0; i < block->n_ops; i++)
-		if (shows_op(what, block->ops[i])) {
-			fl_buf_addf(out, "  op %zu ", i);
-			fl_text_op(out, block->ops[i]);
-			fl_buf_addc(out, '\n');
-		}
 	fl_free(vars);
+}
+
+static void text_block(struct text *t, size_t b, int indent);
+
+static void text_inner(struct text *t, int32_t b, int indent)
+{
+	if (b > 0 && (size_t)b < t->pb->n_blocks && !t->shown[b] && indent < INDENT_MAX)
+		text_block(t, (size_t)b, indent + 4);
+}
+
+static void text_inner_blocks(struct text *t, const fl_pb_op *op, int indent)
+{
+	for (size_t i = 0; i < op->n_attrs; i++) {
+		const fl_pb_attr *a = op->attrs[i];
+
+		if ((int)a->type == FL_ATTR_BLOCK)
+			text_inner(t, a->block_idx, indent);
+		for (size_t k = 0; (int)a->type == FL_ATTR_BLOCKS && k < a->n_blocks_idx; k++)
+			text_inner(t, a->blocks_idx[k], indent);
+	}
+}
+
+/* Only all blocks with all operators nest: else what is asked for would stand under what is not shown. */
+static void text_block(struct text *t, size_t b, int indent)
+{
+	const fl_pb_block *block = t->pb->blocks[b];
+	bool nests = t->what->block < 0 && !t->what->op;
+
+	t->shown[b] = true;
+	text_block_head(block, indent, t->out);
+	if (!t->what->op)
+		text_vars(t, block, indent);
+	for (size_t i = 0; i < block->n_ops; i++) {
+		if (!shows_op(t->what, block->ops[i]))
+			continue;
+		fl_buf_addf(t->out, "%*s  op %-4zu ", indent, "", i);
+		fl_text_op(t->out, block->ops[i]);
+		fl_buf_addc(t->out, '\n');
+		if (nests)
+			text_inner_blocks(t, block->ops[i], indent);
+	}
 }
 
 void fl_show_text(const fl_pb_program *pb, const struct fl_show *what, struct fl_buf *out)
 {
+	struct text t = { pb, what, out, FL_NEW_N(bool, pb->n_blocks + 1) };
+
 	text_head(pb, out);
 	for (size_t i = 0; i < pb->n_blocks; i++)
-		if (shows_block(what, i))
-			text_block(pb->blocks[i], what, out);
+		if (shows_block(what, i) && !t.shown[i])
+			text_block(&t, i, 0);
+	fl_free(t.shown);
 }
 
 /* ---- counts ------------------------------------------------------------------------------------- */

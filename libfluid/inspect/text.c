@@ -11,6 +11,8 @@
 #include "desc/query.h"
 #include "ops/op.h"
 
+#define TYPE_WIDTH 20 /* of the column of operator types */
+
 static bool is_plain(const char *s)
 {
 	if (!*s)
@@ -275,12 +277,19 @@ static void text_attrs(struct fl_buf *b, const fl_pb_op *op)
 	fl_free(sorted);
 }
 
+void fl_text_column(struct fl_buf *b, size_t start, size_t width)
+{
+	size_t len = b->len - start;
+
+	fl_buf_addf(b, "%*s", len < width ? (int)(width - len) + 1 : 1, "");
+}
+
 void fl_text_op(struct fl_buf *b, const fl_pb_op *op)
 {
-	size_t mark;
+	size_t mark = b->len;
 
 	fl_text_name(b, op->type);
-	fl_buf_addc(b, ' ');
+	fl_text_column(b, mark, TYPE_WIDTH);
 	mark = b->len;
 	fl_text_slots(b, op->inputs, op->n_inputs);
 	fl_buf_adds(b, b->len > mark ? " ->" : "->");

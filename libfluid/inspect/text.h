@@ -29,6 +29,9 @@ void fl_text_dims(struct fl_buf *b, const int64_t *dims, size_t n);
 void fl_text_var(struct fl_buf *b, const fl_pb_var *v);
 /* "X=x Y=[a, b]": the slots that have arguments, sorted by name */
 void fl_text_slots(struct fl_buf *b, fl_pb_slot *const *slots, size_t n);
+/* Blanks, at least one, up to `width` behind where the text at `start` began: columns have fixed widths,
+ * so that a change of one line is one of no other. */
+void fl_text_column(struct fl_buf *b, size_t start, size_t width);
 /* "mul X=x Y=w -> Out=y {x_num_col_dims=2} forward", one line without its end: attributes that
  * differ from the defaults of the operator, sorted by name, without callstacks. */
 void fl_text_op(struct fl_buf *b, const fl_pb_op *op);

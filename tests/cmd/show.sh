@@ -5,11 +5,11 @@ for p in "$TOP"/testdata/programs/*.pb; do
 	$FLUIDC show --format json "$p" | $FLUIDC pack - -o back.pb
 	cmp "$p" back.pb
 	$FLUIDC show "$p" >text
-	[ "$(grep -c '^  op ' text)" = "$($FLUIDC show --stat "$p" | sed -n 's/^operators \([0-9]*\),.*/\1/p')" ]
+	[ "$(grep -c '^ *op [0-9]' text)" = "$($FLUIDC show --stat "$p" | sed -n 's/^operators \([0-9]*\),.*/\1/p')" ]
 	$FLUIDC show --format dot "$p" >dot
 	[ "$(head -n 1 dot)" = 'digraph program {' ] && [ "$(tail -n 1 dot)" = '}' ]
 	$FLUIDC show --format proto "$p" >proto
-	[ "$(grep -c '^  ops {$' proto)" = "$(grep -c '^  op ' text)" ]
+	[ "$(grep -c '^  ops {$' proto)" = "$(grep -c '^ *op [0-9]' text)" ]
 done
 # a picture: operators by what they are for, parameters apart from other persistable variables
 $FLUIDC show --format dot "$TOP/testdata/transpile/fit_a_line-sgd/main.pb" >dot
