@@ -81,6 +81,8 @@ check-cmd: all
 	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) tests/cmd.sh $(CMD)
 check-golden: all $(B)/recordings
 	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) $(B)/recordings $(GOLDEN)
+check-repaired: all
+	$(Q)FLUIDC=$(abspath $(OUT)/fluidc) FLUIDRUN=$(abspath $(OUT)/fluidrun) tests/recordings/repaired
 check-fuzz: $(FUZZERS:%=$(B)/fuzz/%)
 	$(Q)tests/fuzz.sh $(B)/fuzz
 
@@ -150,7 +152,7 @@ $(B)/libfluid/base/cpu.o: override CPPFLAGS += -D_GNU_SOURCE
 clean:
 	rm -rf build
 
-.PHONY: all clean check check-unit check-cmd check-golden check-fuzz asan ubsan tsan fuzz fuzz-run cover lint golden bench demo test install completions
+.PHONY: all clean check check-repaired check-unit check-cmd check-golden check-fuzz asan ubsan tsan fuzz fuzz-run cover lint golden bench demo test install completions
 .DELETE_ON_ERROR:
 .SECONDARY: # keeps the generated headers
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
