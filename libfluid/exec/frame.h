@@ -23,7 +23,8 @@ struct side {
 	size_t n_slots, n;	    /* slots; arguments of all of them together */
 	size_t *first;		    /* n_slots + 1: where each slot's arguments begin */
 	int *slot;		    /* of each argument: index into the frame's slots; -1: absent */
-	struct fl_var **vars;	    /* of each argument; NULL: absent */
+	struct fl_var **bound;	    /* of each argument: what its name means; NULL: absent */
+	struct fl_var **vars;	    /* what the kernel sees of them */
 	struct fl_meta *meta;	    /* of each argument */
 	struct fl_metas *metas;	    /* of each slot: what inference sees */
 	struct fl_meta **meta_at;   /* memory of metas[].at */

@@ -125,6 +125,7 @@ static enum fl_code make_side(struct side *s, const struct fl_slot_def *defs,
 	}
 	s->n = s->first[s->n_slots];
 	s->slot = FL_NEW_N(int, s->n);
+	s->bound = FL_NEW_N(struct fl_var *, s->n);
 	s->vars = FL_NEW_N(struct fl_var *, s->n);
 	s->meta = FL_NEW_N(struct fl_meta, s->n);
 	s->metas = FL_NEW_N(struct fl_metas, s->n_slots);
@@ -147,8 +148,9 @@ static void fill_side(struct fl_frame *f, struct fl_scope *scope, const struct f
 			if (!strcmp(name, FL_EMPTY_VAR) || !*name)
 				continue;
 			s->slot[a] = slot_of(f, scope, decls, name);
-			s->vars[a] = f->slots[s->slot[a]].var;
+			s->bound[a] = s->vars[a] = f->slots[s->slot[a]].var;
 			s->meta_at[a] = &s->meta[a];
+			add_use(&f->slots[s->slot[a]], &s->bound[a]);
 			add_use(&f->slots[s->slot[a]], &s->vars[a]);
 		}
 	}
@@ -289,6 +291,7 @@ static void free_side(struct side *s)
 {
 	fl_free(s->first);
 	fl_free(s->slot);
+	fl_free(s->bound);
 	fl_free(s->vars);
 	fl_free(s->meta);
 	fl_free(s->metas);

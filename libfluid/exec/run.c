@@ -45,11 +45,30 @@ static bool look(struct seen *seen, const struct fl_var *var)
 	return false;
 }
 
+static bool lacks_value(const struct fl_var *var)
+{
+	return (var->kind == FL_LOD_TENSOR || var->kind == FL_SELECTED_ROWS) && !fl_var_has_value(var);
+}
+
+/* Old gradient operators list intermediates that the forward operator fills only sometimes (the
+ * MaxIndex of sequence_pool): without a value they are absent. */
+static bool may_be_empty(const struct side *s, size_t arg)
+{
+	size_t i = 0;
+
+	while (arg >= s->first[i + 1])
+		i++;
+	return (s->defs[i].flags & (FL_OPT | FL_MID)) == (FL_OPT | FL_MID);
+}
+
 static enum fl_code check_inputs(const struct fl_frame *f, struct node *n, struct fl_err *err)
 {
 	for (size_t i = 0; i < n->in.n; i++) {
-		const struct fl_var *var = n->in.vars[i];
+		struct fl_var *var = n->in.bound[i];
 
+		if (var && lacks_value(var) && may_be_empty(&n->in, i))
+			var = NULL;
+		n->in.vars[i] = var;
 		if (!var) {
 			/* Absent by now: other inputs give the shape. */
 			if (n->seen[i].kind != ABSENT)
@@ -57,8 +76,7 @@ static enum fl_code check_inputs(const struct fl_frame *f, struct node *n, struc
 			n->seen[i].kind = ABSENT;
 			continue;
 		}
-		if ((var->kind == FL_LOD_TENSOR || var->kind == FL_SELECTED_ROWS) &&
-			!fl_var_has_value(var))
+		if (lacks_value(var))
 			return fl_err_set(err, FL_ESTATE,
 				"input '%s' (variable '%s'): expected a value, found none",
 				fl_side_slot_name(&n->in, i), f->slots[n->in.slot[i]].name);

@@ -18,7 +18,8 @@
 enum fl_slot_flags {
 	FL_DUP = 1,  /* takes a list of variables */
 	FL_OPT = 2,  /* may be absent */
-	FL_MID = 4,  /* intermediate: only the gradient operator reads it */
+	FL_MID = 4,  /* intermediate: only the gradient operator reads it; of an optional input: may
+		      * lack a value, and is absent then */
 	FL_NODATA = 8 /* only its shape and LoD are used */
 };
 

@@ -372,7 +372,7 @@ const struct fl_op_def fl_ops_sequence[] = {
 	{
 		.type = "sequence_pool_grad",
 		.inputs = SLOTS({ "Out@GRAD", 0 }, { "X", 0 }, { "Out", FL_OPT },
-			{ "MaxIndex", FL_OPT }, { "MaxIndex@GRAD", FL_OPT }),
+			{ "MaxIndex", FL_OPT | FL_MID }, { "MaxIndex@GRAD", FL_OPT }),
 		.outputs = SLOTS({ "X@GRAD", FL_OPT }),
 		.attrs = ATTRS(BOOL("is_test", false), STR("pooltype", "AVERAGE"),
 			FLOAT("pad_value", 0.0f)),
