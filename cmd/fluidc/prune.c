@@ -21,7 +21,7 @@ static void split(const char *names, char **text, struct opt_list *list)
 	}
 }
 
-static int prune(const char *path, const char *out, const struct fl_prune *what)
+static int prune(const char *path, const char *out, const struct fl_prune *what, bool model)
 {
 	struct fl_program *prog;
 	struct fl_err err;
@@ -34,7 +34,12 @@ static int prune(const char *path, const char *out, const struct fl_prune *what)
 	if (fl_prune(prog, what, &err) != FL_OK) {
 		fl_err_wrap(&err, "'%s'", path);
 		code = term_fail(EXIT_FAILED, &err);
-	} else if (fl_program_save(prog, out, &err) != FL_OK) {
+		fl_program_free(prog);
+		return code;
+	}
+	if (model)
+		fl_prune_model(prog, what);
+	if (fl_program_save(prog, out, &err) != FL_OK) {
 		code = term_fail(EXIT_FAILED, &err);
 	} else {
 		fl_logf(term_log(), FL_LOG_INFO, "%zu of %zu operators are left",
@@ -51,10 +56,13 @@ int cmd_prune(int argc, char **argv)
 	struct opt_common common = { 0 };
 	char *target_text = NULL, *feed_text = NULL;
 	struct fl_prune what;
+	bool model = false;
 	struct fl_err err;
 	const struct opt table[] = {
 		{ OPT_STR, "target", 't', "NAMES", &targets, "variables to compute, with commas", 0, 0 },
 		{ OPT_STR, "feed", 0, "NAMES", &feeds, "variables given from outside", 0, 0 },
+		{ OPT_FLAG, "model", 0, NULL, &model,
+			"with feed and fetch operators, as save_inference_model writes __model__", 0, 0 },
 		{ OPT_STR, "output", 'o', "FILE", &out, "where to write; - is standard output", 0, 0 },
 		OPT_COMMON(&common),
 	};
@@ -70,7 +78,7 @@ int cmd_prune(int argc, char **argv)
 		split(targets, &target_text, &target_list);
 		split(feeds, &feed_text, &feed_list);
 		what = (struct fl_prune){ target_list.at, target_list.n, feed_list.at, feed_list.n };
-		code = prune(files.at[0], out, &what);
+		code = prune(files.at[0], out, &what, model);
 	}
 	fl_free(target_text);
 	fl_free(feed_text);

@@ -20,4 +20,8 @@ struct fl_prune {
  * nearest that is) or that nothing makes; the program is unchanged then. */
 enum fl_code fl_prune(struct fl_program *prog, const struct fl_prune *what, struct fl_err *err);
 
+/* The form of `__model__` files, as save_inference_model of Fluid 1.8.5 writes them: operators that feed (the
+ * last one first), that copy each target (scale by 1), and that fetch. `prog` is pruned to `what`. */
+void fl_prune_model(struct fl_program *prog, const struct fl_prune *what);
+
 #endif

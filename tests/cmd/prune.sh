@@ -11,3 +11,7 @@ if $FLUIDC prune --target fc_0.tmp_11 -o none.pb "$p" 2>err; then exit 1; else [
 grep -q "did you mean 'fc_0.tmp_1'?" err
 [ ! -e none.pb ]
 if $FLUIDC prune -o none.pb "$p" 2>err; then exit 1; else [ $? = 2 ]; fi
+# The form of __model__: feeds, the last one first; copies of the targets; fetches.
+$FLUIDC prune -q --model --target fc_0.tmp_1,fc_0.tmp_0 --feed x -o model.pb "$p"
+[ "$($FLUIDC show model.pb | sed -n 's/^  op [0-9 ]*\([a-z_]*\) .*/\1/p' | paste -sd' ')" = 'feed mul elementwise_add scale scale fetch fetch' ]
+$FLUIDC check -q model.pb
