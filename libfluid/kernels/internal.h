@@ -21,7 +21,9 @@ extern const struct fl_kernel_def fl_kernels_plumbing[], fl_kernels_random[], fl
 	fl_kernels_condition[],
 	fl_kernels_lookup[],
 	fl_kernels_sequence_pool[],
-	fl_kernels_reduce[];
+	fl_kernels_reduce[],
+	fl_kernels_sparse[],
+	fl_kernels_auc[];
 
 /*
  * FL_HOT: one copy of the function per kind of processor, chosen when the program starts. Not with

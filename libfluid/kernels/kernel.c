@@ -27,6 +27,8 @@ static const struct fl_kernel_def *const families[] = {
 	fl_kernels_lookup,
 	fl_kernels_sequence_pool,
 	fl_kernels_reduce,
+	fl_kernels_sparse,
+	fl_kernels_auc,
 };
 
 const struct fl_kernel_def *fl_kernel_at(size_t i)

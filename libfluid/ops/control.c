@@ -16,11 +16,6 @@ const struct fl_op_def fl_ops_control[] = {
 		.doc = "runs sub_block where Cond holds",
 	},
 	{
-		.type = "get_tensor_from_selected_rows",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
-	},
-	{
 		.type = "hierarchical_sigmoid",
 		.inputs = SLOTS({ "X", 0 }, { "W", 0 }, { "Label", 0 }, { "PathTable", FL_OPT },
 			{ "PathCode", FL_OPT }, { "Bias", FL_OPT }),
@@ -61,16 +56,6 @@ const struct fl_op_def fl_ops_control[] = {
 		.outputs = SLOTS({ "Out", 0 }),
 		.attrs = ATTRS(LONG("padding_idx", -1), BOOL("auto_grown_table", true),
 			BOOL("is_test", false)),
-	},
-	{
-		.type = "merge_ids",
-		.inputs = SLOTS({ "Ids", FL_DUP }, { "Rows", FL_DUP }, { "X", FL_DUP }),
-		.outputs = SLOTS({ "Out", FL_DUP }),
-	},
-	{
-		.type = "merge_selected_rows",
-		.inputs = SLOTS({ "X", 0 }),
-		.outputs = SLOTS({ "Out", 0 }),
 	},
 	{
 		.type = "nce",
@@ -173,11 +158,6 @@ const struct fl_op_def fl_ops_control[] = {
 		.outputs = SLOTS({ "Out", FL_DUP }),
 		.flags = FL_OP_KERNEL | FL_OP_HOST,
 		.doc = "Out[Mask] = X",
-	},
-	{
-		.type = "split_ids",
-		.inputs = SLOTS({ "Ids", FL_DUP }),
-		.outputs = SLOTS({ "Out", FL_DUP }),
 	},
 	{
 		.type = "while",

@@ -5,6 +5,31 @@
  */
 #include "ops/schema.h"
 
+/* One number, and the counts as they are. */
+static enum fl_code infer_auc(struct fl_infer *c, struct fl_err *err)
+{
+	const struct fl_meta *p = fl_meta_named(c, "Predict"), *label = fl_meta_named(c, "Label");
+
+	FL_TRY(fl_need_float(c, "Predict", err));
+	FL_TRY(fl_need_rank(c, "Predict", 2, 2, err));
+	FL_TRY(fl_need_dtype(c, "Label", FL_INT64, err));
+	FL_TRY(fl_need_dtype(c, "StatPos", FL_INT64, err));
+	FL_TRY(fl_need_dtype(c, "StatNeg", FL_INT64, err));
+	if (fl_known(p) && fl_known(label)) {
+		int64_t n = fl_dims_product(label->dims, 0, label->rank);
+
+		if (p->dims[1] == 0)
+			return fl_infer_bad(c, err, "'Predict' has no column, expected one at least");
+		if (n >= 0 && p->dims[0] >= 0 && n != p->dims[0])
+			return fl_infer_bad(c, err, "'Label' has %lld elements, expected %lld",
+				(long long)n, (long long)p->dims[0]);
+	}
+	fl_set_out(c, 0, 0, FL_FP64, (const int64_t[]){ 1 }, 1);
+	fl_set_like(c, 1, fl_slot_index(c->def->inputs, "StatPos"));
+	fl_set_like(c, 2, fl_slot_index(c->def->inputs, "StatNeg"));
+	return FL_OK;
+}
+
 const struct fl_op_def fl_ops_learning[] = {
 	{
 		.type = "auc",
@@ -13,6 +38,9 @@ const struct fl_op_def fl_ops_learning[] = {
 		.outputs = SLOTS({ "AUC", 0 }, { "StatPosOut", 0 }, { "StatNegOut", 0 }),
 		.attrs = ATTRS(STR("curve", "ROC"), INT("num_thresholds", 8191),
 			INT("slide_steps", 1)),
+		.infer = infer_auc,
+		.flags = FL_OP_KERNEL,
+		.doc = "AUC = the area under the curve of true over false positives",
 	},
 	{
 		.type = "bce_loss",

@@ -22,6 +22,7 @@ static const struct fl_op_def *const families[] = {
 	fl_ops_clip,
 	fl_ops_lookup,
 	fl_ops_reduce,
+	fl_ops_sparse,
 };
 
 const struct fl_op_def *fl_op_at(size_t i)

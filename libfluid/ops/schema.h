@@ -48,7 +48,8 @@ extern const struct fl_op_def fl_ops_plumbing[], fl_ops_math[], fl_ops_elementwi
 	fl_ops_compare[],
 	fl_ops_clip[],
 	fl_ops_lookup[],
-	fl_ops_reduce[];
+	fl_ops_reduce[],
+	fl_ops_sparse[];
 
 /* Slots by name: position in the definition, and its first meta (NULL: absent). */
 struct fl_meta *fl_meta_named(const struct fl_infer *c, const char *slot);
