@@ -1,4 +1,5 @@
-# A signal ends the steps in order: what was trained is saved, the exit code is 128 + its number.
+# A signal ends the steps in order: what was trained is saved, the exit code is 128 + its number. timeout sends it twice, to the process and
+# to its group: that is still one wish.
 set -eu
 d=$TOP/testdata/train/fit_a_line-sgd
 for sig in TERM:143 INT:130; do
