@@ -1,3 +1,4 @@
+/* Which kernels OpenBLAS uses: chosen before it computes anything. */
 #ifndef CMD_FLUIDRUN_CORE_H
 #define CMD_FLUIDRUN_CORE_H
 

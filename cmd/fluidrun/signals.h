@@ -1,4 +1,5 @@
-/* SIGINT, SIGTERM and SIGHUP ask for an orderly end; a second one of the same kind ends at once. */
+/* SIGINT, SIGTERM and SIGHUP ask for an orderly end; asked again more than a second later, the
+ * process ends at once. */
 #ifndef CMD_FLUIDRUN_SIGNALS_H
 #define CMD_FLUIDRUN_SIGNALS_H
 
