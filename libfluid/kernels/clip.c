@@ -103,16 +103,16 @@ static enum fl_code run_clip_grad(struct fl_kernel *k, struct fl_err *err)
 
 static double squares(const struct fl_tensor *x)
 {
-	return x->dtype == FL_FP32 ? squares_f32(fl_data(x), fl_numel(x))
-				   : squares_f64(fl_data(x), fl_numel(x));
+	return x->dtype == FL_FP32 ? clip_squares_f32(fl_data(x), fl_numel(x))
+				   : clip_squares_f64(fl_data(x), fl_numel(x));
 }
 
 static void scale(const struct fl_tensor *x, struct fl_tensor *out, double by)
 {
 	if (x->dtype == FL_FP32)
-		scale_f32(fl_data(x), fl_data(out), fl_numel(x), (float)by);
+		clip_scale_f32(fl_data(x), fl_data(out), fl_numel(x), (float)by);
 	else
-		scale_f64(fl_data(x), fl_data(out), fl_numel(x), by);
+		clip_scale_f64(fl_data(x), fl_data(out), fl_numel(x), by);
 }
 
 static enum fl_code run_clip_by_norm(struct fl_kernel *k, struct fl_err *err)

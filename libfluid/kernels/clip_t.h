@@ -11,14 +11,14 @@ FL_HOT static void F(clip_grad)(const T *x, const T *g, T *out, int64_t n, T low
 		out[i] = x[i] > low && x[i] < high ? g[i] : 0;
 }
 
-FL_HOT static void F(scale)(const T *x, T *out, int64_t n, T by)
+FL_HOT static void F(clip_scale)(const T *x, T *out, int64_t n, T by)
 {
 	for (int64_t i = 0; i < n; i++)
 		out[i] = x[i] * by;
 }
 
 /* Eight sums side by side, so that the loop fills vectors in one order on every processor. */
-FL_HOT static double F(squares)(const T *x, int64_t n)
+FL_HOT static double F(clip_squares)(const T *x, int64_t n)
 {
 	double lane[8] = { 0 }, sum = 0;
 	int64_t i = 0;

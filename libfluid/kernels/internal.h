@@ -27,7 +27,8 @@ extern const struct fl_kernel_def fl_kernels_plumbing[], fl_kernels_random[], fl
 
 /*
  * FL_HOT: one copy of the function per kind of processor, chosen when the program starts. Not with
- * sanitizers, whose runtime is not up yet when the choice is made.
+ * sanitizers, whose runtime is not up yet when the choice is made. The name must be the only one in
+ * kernels/, static or not: clang makes the function that chooses a global one.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
