@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/near.h"
@@ -26,6 +27,7 @@ static const char *steps_name(int i)
 static enum fl_code choose(const char *option, const char *value, name_of *name, int n, int *out,
 	struct fl_err *err)
 {
+	struct fl_buf all = FL_BUF_INIT;
 	struct fl_near near;
 
 	fl_near_init(&near, value);
@@ -39,8 +41,12 @@ static enum fl_code choose(const char *option, const char *value, name_of *name,
 	if (near.best)
 		return fl_err_set(err, FL_EINVAL, "option '--%s': unknown '%s', did you mean '%s'?",
 			option, value, near.best);
-	return fl_err_set(err, FL_EINVAL, "option '--%s': unknown '%s'; it is '%s' or '%s'", option,
-		value, name(0), name(n - 1));
+	for (int i = 0; i < n; i++)
+		fl_buf_addf(&all, i ? ", '%s'" : "'%s'", name(i));
+	fl_err_set(err, FL_EINVAL, "option '--%s': unknown '%s', expected one of %s", option, value,
+		fl_buf_str(&all));
+	fl_buf_release(&all);
+	return FL_EINVAL;
 }
 
 enum fl_code roles_options(struct roles *r, struct fl_err *err)
