@@ -48,11 +48,12 @@ static enum fl_code parse_choices(const char *text, struct choices *c, struct fl
 /* The given servers, and made-up ones after them where more are asked for. */
 static const char **endpoints_for(const struct roles *r, size_t n)
 {
-	const char **eps = fl_xcalloc(n, sizeof *eps + 32);
+	enum { NAME_MAX_BYTES = 40 };
+	const char **eps = fl_xcalloc(n, sizeof *eps + NAME_MAX_BYTES);
 	char *text = (char *)(eps + n);
 
-	for (size_t i = 0; i < n; i++, text += 32) {
-		snprintf(text, 32, "server-%zu:6174", i);
+	for (size_t i = 0; i < n; i++, text += NAME_MAX_BYTES) {
+		snprintf(text, NAME_MAX_BYTES, "server-%zu:6174", i);
 		eps[i] = i < r->opts.n_pservers ? r->opts.pservers[i] : text;
 	}
 	return eps;
