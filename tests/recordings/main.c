@@ -89,6 +89,13 @@ static void later_read(struct later *l, const char *path)
 	l->seen = FL_NEW_N(bool, l->n + 1);
 }
 
+static void later_release(struct later *l)
+{
+	fl_free(l->text);
+	fl_free(l->at);
+	fl_free(l->seen);
+}
+
 /* An entry names a case, or a folder of cases. */
 static bool is_later(struct later *l, const char *folder, const char *name)
 {
@@ -120,6 +127,13 @@ static void add(struct batch *b, const char *root, const char *below)
 	memset(o, 0, sizeof *o);
 	o->name = fl_xstrdup(below);
 	o->dir = fl_xstrfmt("%s/%s", root, below);
+}
+
+static void release_one(struct one *o)
+{
+	fl_free(o->name);
+	fl_free(o->dir);
+	fl_buf_release(&o->why);
 }
 
 static void find(struct batch *b, const char *root, const char *below)
@@ -236,12 +250,15 @@ static bool run_folder(const struct folder *f, const char *root, const char *par
 	bool ok;
 
 	find(&b, root, "");
-	for (size_t i = 0; i < b.n; i++)
-		if (strstr(b.at[i].name, part)) {
-			b.at[kept] = b.at[i];
-			b.at[kept].later = is_later(later, f->name, b.at[kept].name);
-			kept++;
+	for (size_t i = 0; i < b.n; i++) {
+		if (!strstr(b.at[i].name, part)) {
+			release_one(&b.at[i]);
+			continue;
 		}
+		b.at[kept] = b.at[i];
+		b.at[kept].later = is_later(later, f->name, b.at[kept].name);
+		kept++;
+	}
 	b.n = kept;
 	run_all(&b);
 	t = count(&b, names_only);
@@ -258,6 +275,9 @@ static bool run_folder(const struct folder *f, const char *root, const char *par
 		printf(" (%.0f s)%s\n", fl_now() - t0, b.n ? "" : ": nothing was found");
 		fflush(stdout);
 	}
+	for (size_t i = 0; i < b.n; i++)
+		release_one(&b.at[i]);
+	fl_free(b.at);
 	return ok;
 }
 
@@ -290,6 +310,7 @@ int main(int argc, char **argv)
 	char scratch[] = "/tmp/recordings.XXXXXX";
 	struct later later = { 0 };
 	const char *golden = getenv("FLUID_GOLDEN") ? getenv("FLUID_GOLDEN") : "../shared/golden";
+	char *paths[3]; /* absolute: commands run elsewhere */
 	int first = names_only ? 2 : 1;
 
 	if (!fl_is_dir(golden)) {
@@ -297,14 +318,16 @@ int main(int argc, char **argv)
 			printf("no recordings at '%s': the copies in testdata/ are used\n", golden);
 		golden = "testdata";
 	}
-	golden = realpath(golden, NULL); /* commands run elsewhere; NULL is seen below */
-	rec_fluidc = getenv("FLUIDC") ? getenv("FLUIDC") : "build/fluidc";
-	rec_fluidrun = getenv("FLUIDRUN") ? getenv("FLUIDRUN") : "build/fluidrun";
-	if (!golden || !(rec_fluidc = realpath(rec_fluidc, NULL)) ||
-		!(rec_fluidrun = realpath(rec_fluidrun, NULL)) || !mkdtemp(scratch)) {
+	paths[0] = realpath(golden, NULL);
+	paths[1] = realpath(getenv("FLUIDC") ? getenv("FLUIDC") : "build/fluidc", NULL);
+	paths[2] = realpath(getenv("FLUIDRUN") ? getenv("FLUIDRUN") : "build/fluidrun", NULL);
+	if (!paths[0] || !paths[1] || !paths[2] || !mkdtemp(scratch)) {
 		perror("recordings");
 		return 2;
 	}
+	golden = paths[0];
+	rec_fluidc = paths[1];
+	rec_fluidrun = paths[2];
 	if (!names_only)
 		later_read(&later, "tests/later");
 	if (first == argc)
@@ -312,5 +335,8 @@ int main(int argc, char **argv)
 	for (int i = first; i < argc; i++)
 		ok &= run_argument(argv[i], golden, &later, scratch, names_only);
 	rmdir(scratch);
+	later_release(&later);
+	for (size_t i = 0; i < FL_COUNT(paths); i++)
+		free(paths[i]);
 	return ok ? 0 : 1;
 }
