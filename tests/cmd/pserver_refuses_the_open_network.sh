@@ -17,4 +17,5 @@ for i in $(seq 200); do [ -e ready ] && break; sleep 0.05; done
 [ -e ready ] || { cat err; exit 1; }
 grep -q "plain text" err
 kill -TERM $pid
-wait $pid || true
+rc=0; wait $pid || rc=$?
+[ $rc = 143 ] || { echo "exit code $rc"; cat err; exit 1; }

@@ -13,7 +13,9 @@ test "$(cat y | tr '\n' '|')" = 'step 0  y  0 2 4 6|step 1  y  8 10 12 14|step 2
 test "$(run $both --batch-size 4 --drop-last --fetch y | wc -l)" = 2
 gzip -k data.csv
 run --feed x=data.csv.gz,columns=0-12 --feed y=data.csv.gz,columns=13 --batch-size 4 --fetch y | cmp - y
-test "$(run $both --feed-dir /dev/null 2>&1 || true)" != ''
+rc=0; run $both --feed-dir /dev/null 2>err || rc=$?
+test $rc = 2
+grep -q /dev/null err
 # The same seed, the same order; every sample once.
 run $both --batch-size 10 --shuffle --seed 3 --epochs 2 --fetch y >a
 run $both --batch-size 10 --shuffle --seed 3 --epochs 2 --fetch y | cmp - a
